@@ -1,6 +1,9 @@
 //! seccomp: filters of system calls, from tables of calls and arguments.
 
-use std::fs;
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    fs,
+};
 
 use libc::ENOSYS;
 use seccompiler::{
@@ -52,17 +55,33 @@ pub fn apply_filter(
     listed: SeccompAction,
     others: SeccompAction,
 ) -> Result<(), Error> {
-    let rules = rules.iter().map(|(call, cases)| {
-        let cases = cases
-            .iter()
-            .map(|case| SeccompRule::new(case.iter().map(to_condition).collect::<Result<_, _>>()?));
-        Ok((*call, cases.collect::<Result<_, BackendError>>()?))
-    });
-    let rules = rules.collect::<Result<_, BackendError>>()?;
+    let rules = collect_rules(rules)?;
     // The filter begins with a check that kills callers that use another architecture.
     let arch = std::env::consts::ARCH.try_into()?;
     let filter: BpfProgram = SeccompFilter::new(rules, others, listed, arch)?.try_into()?;
     seccompiler::apply_filter_all_threads(&filter)
+}
+
+/// The rules by call. Two rules for one call apply in the cases of both.
+fn collect_rules(rules: &[CallRule<'_>]) -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
+    let mut by_call = BTreeMap::new();
+    for (call, cases) in rules {
+        let rule = |case: &CallCase<'_>| {
+            SeccompRule::new(case.iter().map(to_condition).collect::<Result<_, _>>()?)
+        };
+        let mut cases: Vec<_> = cases.iter().map(rule).collect::<Result<_, _>>()?;
+        match by_call.entry(*call) {
+            Entry::Vacant(entry) => {
+                entry.insert(cases);
+            }
+            Entry::Occupied(mut entry) if entry.get().is_empty() || cases.is_empty() => {
+                // One of them applies with any arguments.
+                entry.get_mut().clear();
+            }
+            Entry::Occupied(mut entry) => entry.get_mut().append(&mut cases),
+        }
+    }
+    Ok(by_call)
 }
 
 /// Lets calls of the second set of numbers fail that a kernel may accept. Rules do not match those
@@ -97,4 +116,19 @@ fn to_condition((argument, test): &(u8, ArgumentTest)) -> Result<SeccompConditio
         }
     };
     SeccompCondition::new(*argument, Length::Dword, operator, value.cast_unsigned().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_rules_for_one_call_both_apply() {
+        let case: &[CallCase<'_>] = &[&[(0, ArgumentTest::Is(1))]];
+        let other: &[CallCase<'_>] = &[&[(0, ArgumentTest::Is(2))]];
+        for (first, second, cases) in [(case, other, 2), (case, &[], 0), (&[], case, 0)] {
+            let rules = collect_rules(&[(1, first), (2, case), (1, second)]).unwrap();
+            assert_eq!((rules[&1].len(), rules[&2].len()), (cases, 1));
+        }
+    }
 }
