@@ -88,17 +88,17 @@ mod tests {
         let run_context = || {
             RunContext::without_call(Arc::new(FixedGrantAuthorizer::new(Arc::clone(&grant))), None)
         };
-        let docket = CurrentRun::new(&run_context());
+        let current_run = CurrentRun::new(&run_context());
         std::thread::sleep(pause);
-        assert!(docket.guest_time() >= pause, "it goes on while a run does");
-        docket.end_run();
-        let time = docket.guest_time();
+        assert!(current_run.guest_time() >= pause, "it goes on while a run does");
+        current_run.end_run();
+        let time = current_run.guest_time();
         std::thread::sleep(pause);
-        assert_eq!(docket.guest_time(), time);
+        assert_eq!(current_run.guest_time(), time);
         let next = run_context();
-        docket.begin_run(&next);
+        current_run.begin_run(&next);
         assert!(
-            docket.guest_time() - time <= next.clock.elapsed_time(),
+            current_run.guest_time() - time <= next.clock.elapsed_time(),
             "the pause does not count"
         );
     }

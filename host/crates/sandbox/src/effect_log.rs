@@ -368,20 +368,20 @@ mod tests {
 
     #[test]
     fn an_endless_log_is_cut_with_a_mark() {
-        let ledger = EffectLog::new(100);
+        let effect_log = EffectLog::new(100);
         for _ in 0..1000 {
-            ledger.log_line(LogLevel::Info, "0123456789012345678901234567890123456789");
+            effect_log.log_line(LogLevel::Info, "0123456789012345678901234567890123456789");
         }
-        let effects = ledger.close();
+        let effects = effect_log.close();
         assert_eq!(effects.len(), 3, "two lines and the mark: {effects:?}");
         assert!(format!("{:?}", effects[2]).contains("(limits.log) is reached"));
     }
 
     #[test]
     fn an_entry_tells_what_its_request_came_to_also_after_others() {
-        let ledger = EffectLog::new(100);
+        let effect_log = EffectLog::new(100);
         let (first, second) =
-            (ledger.record_request("GET a".into()), ledger.record_request("GET b".into()));
+            (effect_log.record_request("GET a".into()), effect_log.record_request("GET b".into()));
         second.set_status(204);
         first.add_sent_bytes(3);
         first.add_received_bytes(2);
@@ -393,7 +393,10 @@ mod tests {
             sent_bytes,
             received_bytes,
         };
-        assert_eq!(ledger.close(), [requested("GET a", 200, 3, 4), requested("GET b", 204, 0, 0)]);
+        assert_eq!(
+            effect_log.close(),
+            [requested("GET a", 200, 3, 4), requested("GET b", 204, 0, 0)]
+        );
     }
 
     #[test]
@@ -410,25 +413,25 @@ mod tests {
 
     #[test]
     fn uses_without_end_are_cut_with_a_mark_and_take_no_room_from_others() {
-        let ledger = EffectLog::new(100);
+        let effect_log = EffectLog::new(100);
         for n in 0..2 * USES_MAX {
-            ledger.record_use(Capability::State, format!("set {n}"));
-            ledger.record_use(Capability::State, "the same".to_owned());
+            effect_log.record_use(Capability::State, format!("set {n}"));
+            effect_log.record_use(Capability::State, "the same".to_owned());
         }
-        ledger.record_effect(Effect::Changed { path: "/sandbox/x".to_owned() });
-        let effects = ledger.close();
+        effect_log.record_effect(Effect::Changed { path: "/sandbox/x".to_owned() });
+        let effects = effect_log.close();
         assert_eq!(effects.len(), USES_MAX + 2);
         assert!(format!("{:?}", effects[USES_MAX]).contains("there were more uses"));
     }
 
     #[test]
     fn a_use_is_on_record_from_its_beginning_and_once_with_its_end() {
-        let ledger = EffectLog::new(100);
+        let effect_log = EffectLog::new(100);
         let with_outcome = || {
-            let effects = lock_mutex(&ledger.0).effects.clone();
+            let effects = lock_mutex(&effect_log.0).effects.clone();
             effects.iter().map(|effect| format!("{effect:?}")).collect::<String>()
         };
-        let begin = || ledger.begin_use(Capability::State, "set k".to_owned());
+        let begin = || effect_log.begin_use(Capability::State, "set k".to_owned());
         let first = begin();
         assert!(with_outcome().contains("\"set k\""));
         first.record_outcome(": no room");
@@ -444,16 +447,16 @@ mod tests {
 
     #[test]
     fn empty_lines_are_not_free() {
-        let ledger = EffectLog::new(160);
-        (0..1000).for_each(|_| ledger.log_line(LogLevel::Info, ""));
-        assert_eq!(ledger.close().len(), 11);
+        let effect_log = EffectLog::new(160);
+        (0..1000).for_each(|_| effect_log.log_line(LogLevel::Info, ""));
+        assert_eq!(effect_log.close().len(), 11);
     }
 
     #[test]
     fn a_long_line_is_cut_between_characters() {
-        let ledger = EffectLog::new(1 << 20);
-        ledger.log_line(LogLevel::Info, &"é".repeat(LINE_BYTES_MAX));
-        let Effect::Logged { text, .. } = &ledger.close()[0] else { panic!("no line") };
+        let effect_log = EffectLog::new(1 << 20);
+        effect_log.log_line(LogLevel::Info, &"é".repeat(LINE_BYTES_MAX));
+        let Effect::Logged { text, .. } = &effect_log.close()[0] else { panic!("no line") };
         assert_eq!(text.len(), LINE_BYTES_MAX);
     }
 }

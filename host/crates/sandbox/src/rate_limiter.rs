@@ -62,7 +62,6 @@ impl MinuteRateLimiter {
 
     /// The events of the last minute, and a planned one.
     fn lock_recent(&self, now: Instant) -> MutexGuard<'_, VecDeque<Instant>> {
-        // Each change is complete by itself, so a poisoned lock is safe to use.
         let mut recent = lock_mutex(&self.0);
         while recent.front().is_some_and(|at| now.saturating_duration_since(*at) >= MINUTE) {
             recent.pop_front();

@@ -1,6 +1,6 @@
 //! The space used in a folder of the host, and the turns in which it is changed.
 //!
-//! All runs that use the same folder share its shelf, even if they belong to different plugins. A
+//! All runs that use the same folder share its usage, even if they belong to different plugins. A
 //! folder with a quota is measured when a run first changes it; from then on every change is added
 //! or subtracted, until the last run that uses the folder ends. For a stateful guest, the folder is
 //! measured again in the next run, unless a file is still open: an open file may no longer have a
@@ -65,7 +65,7 @@ pub(crate) struct FolderWriteGuard<'a>(
     #[expect(dead_code, reason = "held until it is dropped")] MutexGuard<'a, ()>,
 );
 
-/// One run's use of a shelf.
+/// One run's share of the usage of a folder.
 #[derive(Debug)]
 pub(crate) struct QuotaAccount {
     usage: Arc<FolderUsage>,
@@ -80,7 +80,7 @@ pub(super) struct QuotaError {
 }
 
 impl FolderUsageTable {
-    /// The shelf of an open folder.
+    /// The usage of an open folder.
     pub(crate) fn folder_usage(&self, folder: &OwnedFd) -> io::Result<Arc<FolderUsage>> {
         let key = file_identity(&fstat(folder)?);
         let mut table = lock_mutex(&self.0);

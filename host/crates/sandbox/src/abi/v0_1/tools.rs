@@ -1,13 +1,14 @@
 //! Tools: converts calls to the types of the contract, and results to ours.
 
+use sallyport_contract::{
+    AdmittedCall, CallFailure, ContentPart, FailureKind, ToolHints, ToolOutput, json,
+};
+
 use crate::{
     abi::{ToolReturnValue, UncheckedTool, truncate_text},
     bindings::v0_1::sallyport::plugin::types as wit,
     run_context::RunContext,
     runtime,
-};
-use sallyport_contract::{
-    AdmittedCall, CallFailure, ContentPart, FailureKind, ToolHints, ToolOutput, json,
 };
 
 pub(super) fn tool_from_wit(spec: wit::ToolSpec) -> UncheckedTool {
