@@ -1,4 +1,5 @@
-//! The values of a component to JSON, up to a number of bytes.
+//! The values of a component to JSON, up to a number of bytes: the JSON is never longer than what
+//! is counted.
 
 use data_encoding::BASE64;
 use serde_json::{Map, Number, Value, json};
@@ -9,11 +10,17 @@ use super::{
     value_type::{NamedType, ResultType, ValueType, VariantCase},
 };
 
-/// The bytes around a member of an object: quotes, colon and comma.
+/// The bytes around the name of a member of an object: quotes and colon, and one more.
 const MEMBER_BYTES: usize = 4;
 
-/// The least bytes of a value with the comma after it, so that empty values are not free.
-const VALUE_BYTES: usize = 2;
+/// The bytes around a value: quotes, brackets or braces, and the comma after it.
+const VALUE_BYTES: usize = 3;
+
+/// The bytes of `null`.
+const NULL_BYTES: usize = 4;
+
+/// The bytes of `false`.
+const BOOL_BYTES: usize = 5;
 
 /// Why a value has no JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -45,13 +52,16 @@ impl JsonWriter {
     pub(crate) fn val_to_json(&mut self, ty: &ValueType, val: &Val) -> Result<Value, WriteError> {
         self.count(VALUE_BYTES)?;
         Ok(match (ty, val) {
-            (ValueType::Bool, Val::Bool(truth)) => Value::Bool(*truth),
+            (ValueType::Bool, Val::Bool(truth)) => {
+                self.count(BOOL_BYTES)?;
+                Value::Bool(*truth)
+            }
             (ValueType::Integer(_), val) => {
                 self.number(integer_json(val).ok_or(WriteError::OtherType)?)?
             }
             (ValueType::Float32, Val::Float32(float)) => self.number(float32_json(*float))?,
             (ValueType::Float64, Val::Float64(float)) => self.number(float_json(*float))?,
-            (ValueType::Char, Val::Char(character)) => Value::String(character.to_string()),
+            (ValueType::Char, Val::Char(character)) => self.text(&character.to_string())?,
             (ValueType::String, Val::String(text)) => self.text(text)?,
             (ValueType::List(element), Val::List(items)) if element.is_byte() => {
                 self.bytes(items)?
@@ -67,10 +77,8 @@ impl JsonWriter {
                 self.variant(cases, name, payload.as_deref())?
             }
             (ValueType::Enum(_), Val::Enum(name)) => self.text(name)?,
-            (ValueType::Flags(_), Val::Flags(names)) => {
-                Value::Array(names.iter().map(|name| self.text(name)).collect::<Result<_, _>>()?)
-            }
-            (ValueType::Option(_), Val::Option(None)) => Value::Null,
+            (ValueType::Flags(_), Val::Flags(names)) => self.flags(names)?,
+            (ValueType::Option(_), Val::Option(None)) => self.null()?,
             (ValueType::Option(inner), Val::Option(Some(val))) => self.some(inner, val)?,
             (ValueType::Result(result), Val::Result(outcome)) => self.result(result, outcome)?,
             _ => return Err(WriteError::OtherType),
@@ -89,7 +97,7 @@ impl JsonWriter {
     ) -> Result<Value, WriteError> {
         match (ty, val) {
             (Some(ty), Some(val)) => self.val_to_json(ty, val),
-            (None, None) => Ok(Value::Null),
+            (None, None) => self.null(),
             _ => Err(WriteError::OtherType),
         }
     }
@@ -99,14 +107,27 @@ impl JsonWriter {
         Ok(())
     }
 
+    fn null(&mut self) -> Result<Value, WriteError> {
+        self.count(NULL_BYTES)?;
+        Ok(Value::Null)
+    }
+
     fn number(&mut self, number: Value) -> Result<Value, WriteError> {
         self.count(number.to_string().len())?;
         Ok(number)
     }
 
     fn text(&mut self, text: &str) -> Result<Value, WriteError> {
-        self.count(text.len())?;
+        self.count(escaped_len(text))?;
         Ok(Value::String(text.to_owned()))
+    }
+
+    fn flags(&mut self, names: &[String]) -> Result<Value, WriteError> {
+        let name = |name: &String| {
+            self.count(VALUE_BYTES)?;
+            self.text(name)
+        };
+        Ok(Value::Array(names.iter().map(name).collect::<Result<_, _>>()?))
     }
 
     fn bytes(&mut self, items: &[Val]) -> Result<Value, WriteError> {
@@ -138,6 +159,7 @@ impl JsonWriter {
     ) -> Result<Value, WriteError> {
         if *key != ValueType::String {
             let pair = |(name, item): &(Val, Val)| {
+                self.count(VALUE_BYTES)?;
                 Ok(json!([self.val_to_json(key, name)?, self.val_to_json(element, item)?]))
             };
             return Ok(Value::Array(pairs.iter().map(pair).collect::<Result<_, WriteError>>()?));
@@ -145,7 +167,7 @@ impl JsonWriter {
         let mut object = Map::new();
         for (name, item) in pairs {
             let Val::String(name) = name else { return Err(WriteError::OtherType) };
-            self.count(name.len() + MEMBER_BYTES)?;
+            self.count(escaped_len(name) + MEMBER_BYTES)?;
             object.insert(name.clone(), self.val_to_json(element, item)?);
         }
         Ok(Value::Object(object))
@@ -202,6 +224,16 @@ impl JsonWriter {
             }
         })
     }
+}
+
+/// The bytes of a text in JSON, without its quotes.
+fn escaped_len(text: &str) -> usize {
+    let escaped = |byte: u8| match byte {
+        b'"' | b'\\' | 0x08 | b'\t' | b'\n' | 0x0c | b'\r' => 2,
+        0..0x20 => "\\u0000".len(),
+        _ => 1,
+    };
+    text.bytes().map(escaped).sum()
 }
 
 fn integer_json(val: &Val) -> Option<Value> {

@@ -219,9 +219,11 @@ fn an_argument_that_is_an_option_may_be_left_out() {
 
 #[test]
 fn a_large_value_is_not_converted_to_its_end() {
-    let text = Val::String("x".repeat(1000));
-    let mut writer = JsonWriter::new(100);
-    assert_eq!(writer.val_to_json(&ValueType::String, &text), Err(WriteError::TooLarge));
+    for (text, count) in [("x", 98), ("\"", 49), ("\n", 49), ("\u{1}", 17), ("é", 49)] {
+        let text = Val::String(text.repeat(count));
+        let written = JsonWriter::new(100).val_to_json(&ValueType::String, &text);
+        assert_eq!(written, Err(WriteError::TooLarge), "its JSON has more than 100 bytes");
+    }
     let empty = Val::List(vec![Val::List(Vec::new()); 1000]);
     let written = JsonWriter::new(100).val_to_json(&list(list(ValueType::Bool)), &empty);
     assert_eq!(written, Err(WriteError::TooLarge));
@@ -288,6 +290,19 @@ fn types_that_are_too_deep_or_too_large_are_refused() {
         r#"(component (type $t0 (tuple bool bool)) {doubling} (import "f" (func (param "p" $t13))))"#
     );
     assert_eq!(read_functions(&large)[0].1, Err(UnsupportedType::TooLarge));
+}
+
+#[test]
+fn a_signature_is_cut_at_its_last_byte() {
+    let name = "x".repeat(999 - "f: func(: bool".len());
+    for (more, end) in [("", "bool)"), ("y", "bool…"), ("yy", "boo…")] {
+        let parameters = [field(&format!("{name}{more}"), ValueType::Bool)];
+        let signature = format_signature("f", &parameters, None, &NamedTypes::default());
+        assert!(signature.ends_with(end), "{more:?}: {signature}");
+    }
+    let parameters = vec![field(&"é".repeat(2000), ValueType::Bool); 2000];
+    let signature = format_signature("ff", &parameters, None, &NamedTypes::default());
+    assert_eq!(signature.len(), 999 + "…".len(), "a character is not cut in half");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::{field, write};
 use crate::{
     dynamic::{
         docs::NamedTypes,
-        from_val::JsonWriter,
+        from_val::{JsonWriter, WriteError},
         schema::type_schema,
         to_val::json_to_val,
         value_type::{IntegerType, ResultType, ValueType, VariantCase},
@@ -201,8 +201,10 @@ proptest! {
         if let Ok(schema) = CompiledSchema::new(&type_schema(&ty, &NamedTypes::default())) {
             prop_assert_eq!(schema.check_value(&read), Ok(()), "{}", text);
         }
-        let bytes = JsonWriter::new(text.len() * 4 + 64).val_to_json(&ty, &val);
-        prop_assert_eq!(bytes, Ok(value), "what is counted is near what is written");
+        let enough = JsonWriter::new(text.len() * 4 + 64).val_to_json(&ty, &val);
+        prop_assert_eq!(enough, Ok(value), "what is counted is near what is written");
+        let few = JsonWriter::new(text.len() - 1).val_to_json(&ty, &val);
+        prop_assert_eq!(few, Err(WriteError::TooLarge), "{}", text);
     }
 
     #[test]
