@@ -115,7 +115,9 @@ fn word(loaded: Result<(), LoadError>, seed: u64) -> &'static str {
             println!("the worker of seed {seed} fell: {message}");
             "fallen worker"
         }
-        LoadError::Unreadable { .. } | LoadError::Engine { .. } => panic!("seed {seed}: {error}"),
+        LoadError::Unreadable { .. } | LoadError::Changed { .. } | LoadError::Engine { .. } => {
+            panic!("seed {seed}: {error}")
+        }
     }
 }
 

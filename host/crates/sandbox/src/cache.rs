@@ -39,8 +39,8 @@ use crate::{
     mutex::lock_mutex,
 };
 
-/// The metadata of a plugin takes a few kilobytes; at most this much of a file is read.
-const METADATA_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Most metadata of a component, in bytes. That of a usual plugin takes a few kilobytes.
+pub(crate) const METADATA_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// A stored refusal is one sentence of the compiler; at most this much of a file is read.
 const REFUSAL_BYTES_MAX: u64 = 64 * 1024;

@@ -92,13 +92,8 @@ impl ComponentFile {
             return Ok(Arc::clone(bytes));
         }
         let file = Self::read(&self.path)?;
-        match file.bytes.filter(|_| file.digest == self.digest) {
-            Some(bytes) => Ok(bytes),
-            None => {
-                let message = "it changed while it was loaded".to_owned();
-                Err(LoadError::Invalid { path: self.path.clone(), message })
-            }
-        }
+        let unchanged = file.bytes.filter(|_| file.digest == self.digest);
+        unchanged.ok_or_else(|| LoadError::Changed { path: self.path.clone() })
     }
 
     /// Whether the bytes are in memory.

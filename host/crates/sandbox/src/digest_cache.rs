@@ -10,6 +10,7 @@ use std::{
     io::Read,
     path::{Path, PathBuf},
     sync::Mutex,
+    time::SystemTime,
 };
 
 use sallyport_untrusted_file::FileStamp;
@@ -55,6 +56,10 @@ impl DigestCache {
 
     /// Opens a component; reads it only if its digest is not known.
     pub(crate) fn open_component(&self, path: &Path) -> Result<ComponentFile, LoadError> {
+        self.open_component_at(path, SystemTime::now())
+    }
+
+    fn open_component_at(&self, path: &Path, now: SystemTime) -> Result<ComponentFile, LoadError> {
         let stamp = FileStamp::read(path).ok();
         if let Some(stamp) = stamp
             && let Some(digest) = self.find_digest(path, stamp)
@@ -63,7 +68,7 @@ impl DigestCache {
         }
         let file = ComponentFile::read(path)?;
         // The stamp was read first, so contents that are newer than it are not stored under it.
-        if let Some(stamp) = stamp.filter(FileStamp::is_settled) {
+        if let Some(stamp) = stamp.filter(|stamp| stamp.is_settled(now)) {
             self.insert_digest(path, KnownDigest { stamp, digest: file.digest().to_owned() });
         }
         Ok(file)
@@ -119,7 +124,7 @@ fn absolute_text(path: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, thread, time::Duration};
+    use std::{fs, time::Duration};
 
     use super::*;
 
@@ -127,18 +132,24 @@ mod tests {
     /// The same with an empty custom section named `a`.
     const OTHER: &[u8] = b"\0asm\x0d\0\x01\0\0\x02\x01a";
 
-    /// Writes a file and waits until its stamp is settled.
-    fn write_settled(path: &Path, bytes: &[u8]) {
-        fs::write(path, bytes).unwrap();
-        while !FileStamp::read(path).unwrap().is_settled() {
-            thread::sleep(Duration::from_millis(50));
+    /// A time at which no change that a test makes is recent.
+    fn later() -> SystemTime {
+        SystemTime::now() + Duration::from_secs(3600)
+    }
+
+    /// Changes a file again and again until its stamp shows it, because the clock of a file system
+    /// stands still for a few milliseconds.
+    fn change(path: &Path, change: impl Fn()) {
+        let before = FileStamp::read(path).ok();
+        while FileStamp::read(path).ok() == before {
+            change();
         }
     }
 
-    /// Opens a component as the next start would. Returns whether it was read, and its digest.
-    fn open_at_next_start(folder: &Path, path: &Path) -> (bool, String) {
+    /// Opens a component as a start at this time would. Returns whether it was read, and its digest.
+    fn open_at(now: SystemTime, folder: &Path, path: &Path) -> (bool, String) {
         let digests = DigestCache::new(Some(folder));
-        let file = digests.open_component(path).unwrap();
+        let file = digests.open_component_at(path, now).unwrap();
         digests.save();
         (file.is_read(), file.digest().to_owned())
     }
@@ -147,34 +158,38 @@ mod tests {
     fn a_component_is_read_again_only_after_a_change() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.wasm");
+        let open = || open_at(later(), folder.path(), &path);
         fs::write(&path, EMPTY).unwrap();
-        let (_, digest) = open_at_next_start(folder.path(), &path);
-        assert!(open_at_next_start(folder.path(), &path).0, "the file may still change unseen");
-        write_settled(&path, EMPTY);
-        assert_eq!(open_at_next_start(folder.path(), &path), (true, digest.clone()));
-        assert_eq!(open_at_next_start(folder.path(), &path), (false, digest.clone()));
+        for _ in 0..2 {
+            let recent = open_at(SystemTime::UNIX_EPOCH, folder.path(), &path);
+            assert!(recent.0, "the file may still change unseen");
+        }
+        let digest = open().1;
+        assert_eq!(open(), (false, digest.clone()));
 
-        // Length and time of modification stay the same.
+        // The time of modification stays the same.
         let modified = fs::metadata(&path).unwrap().modified().unwrap();
-        write_settled(&path, OTHER);
-        let other = open_at_next_start(folder.path(), &path).1;
-        fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
-        assert_eq!(open_at_next_start(folder.path(), &path), (true, other.clone()));
-        assert_ne!(other, digest);
+        change(&path, || fs::write(&path, OTHER).unwrap());
+        let (is_read, other) = open();
+        assert!(is_read && other != digest);
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        change(&path, || file.set_modified(modified).unwrap());
+        assert_eq!(open(), (true, other.clone()));
+        assert_eq!(open(), (false, other));
     }
 
     #[test]
     fn bytes_that_no_longer_have_the_digest_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.wasm");
-        write_settled(&path, EMPTY);
-        open_at_next_start(folder.path(), &path);
+        fs::write(&path, EMPTY).unwrap();
+        open_at(later(), folder.path(), &path);
         let file = DigestCache::new(Some(folder.path())).open_component(&path).unwrap();
         assert!(!file.is_read());
         assert_eq!(*file.bytes().unwrap(), EMPTY);
         fs::write(&path, OTHER).unwrap();
-        let error = file.bytes().unwrap_err().to_string();
-        assert!(error.contains("changed while it was loaded"), "{error}");
+        let error = file.bytes().unwrap_err();
+        assert!(matches!(error, LoadError::Changed { .. }), "{error}");
         fs::remove_file(&path).unwrap();
         assert!(file.bytes().is_err());
     }
@@ -184,7 +199,8 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.wasm");
-        write_settled(&path, EMPTY);
+        let open = || open_at(later(), folder.path(), &path);
+        fs::write(&path, EMPTY).unwrap();
         let list = folder.path().join(FILE_NAME);
         let rows: [&dyn Fn(); 4] = [
             &|| fs::write(&list, "{").unwrap(),
@@ -193,10 +209,10 @@ mod tests {
             &|| fs::set_permissions(&list, fs::Permissions::from_mode(0o666)).unwrap(),
         ];
         for spoil in rows {
-            open_at_next_start(folder.path(), &path);
-            assert!(!open_at_next_start(folder.path(), &path).0);
+            open();
+            assert!(!open().0);
             spoil();
-            assert!(open_at_next_start(folder.path(), &path).0);
+            assert!(open().0);
         }
     }
 }

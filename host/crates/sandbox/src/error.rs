@@ -14,6 +14,9 @@ pub enum LoadError {
     /// The file is not a component.
     #[error("{path} is not a component but {what}", path = path.display())]
     NotAComponent { path: PathBuf, what: String },
+    /// The file is not the one whose digest is known.
+    #[error("{path} changed while it was read", path = path.display())]
+    Changed { path: PathBuf },
     /// The compiler refused the component.
     #[error("{path} does not compile: {message}", path = path.display())]
     Invalid { path: PathBuf, message: String },
@@ -67,6 +70,11 @@ impl LoadError {
         Self::MissingExport { path, export, found, wanted }
     }
 
+    /// The error for a component that has one of our interfaces with other types.
+    pub(crate) fn mismatch(file: &ComponentFile, error: &wasmtime::Error) -> Self {
+        Self::InterfaceMismatch { path: file.path().to_owned(), message: format!("{error:#}") }
+    }
+
     /// A suggestion for the operator.
     pub fn hint(&self) -> &'static str {
         match self {
@@ -76,6 +84,7 @@ impl LoadError {
                  `tinygo build -target=wasip2`, from a core module of another language with \
                  `wasm-tools component new`"
             }
+            Self::Changed { .. } => "try again once the file is written completely",
             Self::Invalid { .. } => {
                 "build the component again, for WASI 0.2 (wasip2); the file may be damaged"
             }

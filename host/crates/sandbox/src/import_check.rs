@@ -6,7 +6,8 @@
 //! Files and sockets are not among them, because the standard libraries of most languages always
 //! import them. They are linked for all plugins and give access to nothing without a grant. Nor is
 //! HTTP for a component of its own interface: its author knows no manifest, and the runtimes of
-//! some languages always import it. Without a grant it reaches nothing either.
+//! some languages always import it. Without a grant it reaches nothing either. A component that
+//! serves HTTP is not such a one, whatever else it exports.
 
 use sallyport_policy::{Capability, Manifest, PluginRequests};
 
@@ -59,7 +60,7 @@ pub(crate) fn check_imports(
     file: &ComponentFile,
     manifest: &Manifest,
 ) -> Result<(), LoadError> {
-    let is_foreign = interface.has_own_functions();
+    let is_foreign = interface.has_only_own_functions();
     for import in &interface.imports {
         let required = match wasi_request(import) {
             Some(_) if is_foreign => continue,

@@ -42,9 +42,11 @@ impl ComponentInterface {
         }
     }
 
-    /// Whether it may have functions of its own interface, which no version of ours names.
-    pub(crate) fn has_own_functions(&self) -> bool {
-        abi::has_own_interface(&self.exports)
+    /// Whether it may have functions of its own interface, and nothing else that the host calls. One
+    /// that serves HTTP was written for a host, and has a manifest.
+    pub(crate) fn has_only_own_functions(&self) -> bool {
+        let serves_http = self.exports.iter().any(|name| abi::http::is_http_handler(name));
+        abi::has_own_interface(&self.exports) && !serves_http
     }
 
     /// Refuses a component that can never be a plugin with this manifest: it exports nothing that

@@ -17,6 +17,8 @@ use crate::{
     ComponentFile, LoadError, Sandbox,
     abi::{PluginExport, ROLES, RefusedFunction, ToolList, UncheckedTool, dynamic::RefusalReason},
     authorizer::FixedGrantAuthorizer,
+    cache::METADATA_BYTES_MAX,
+    dynamic::docs::PackageDocs,
     guest::SharedPluginState,
     import_check,
     interface::ComponentInterface,
@@ -27,7 +29,7 @@ use crate::{
 };
 
 /// Most tools of one plugin. A model that is offered more chooses badly.
-const TOOLS_MAX: usize = 256;
+pub(crate) const TOOLS_MAX: usize = 256;
 
 /// Longest description in bytes. It fits a page of text; a longer one would be aimed at the model
 /// instead of describing the tool.
@@ -43,6 +45,13 @@ const LIST_TIME_MAX: Duration = Duration::from_secs(5);
 /// Largest schema of one tool, in bytes.
 const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 
+/// Most text of the tools that follow from a component's types, in bytes. A component that is asked
+/// for its tools may list as much, see `limits.host-call`.
+const TOOL_TEXTS_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// Most functions without a tool that the metadata names.
+const REFUSED_MAX: usize = 256;
+
 /// Functions without a tool that an error names.
 const REFUSALS_SHOWN: usize = 5;
 
@@ -50,7 +59,7 @@ const REFUSALS_SHOWN: usize = 5;
 const ROLE_PREFIX: &str = "role:";
 
 /// Increased whenever the format of the cached metadata changes, so that older files are ignored.
-const FORMAT_VERSION: u32 = 5;
+const FORMAT_VERSION: u32 = 6;
 
 /// The metadata of a component, which is known without running it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -127,7 +136,8 @@ impl Sandbox {
         if let Some(known) = self.cached_metadata(file, manifest) {
             return known;
         }
-        let prepared = PreparedPlugin::new(self, file, manifest)?;
+        let package_docs = PackageDocs::from_component(&file.bytes()?);
+        let prepared = PreparedPlugin::new(self, file, manifest, &package_docs)?;
         let (tools, refused) = self.find_tools(&prepared, file, &manifest.name).await?;
         let exports =
             PluginExport::ALL.into_iter().filter(|export| prepared.abi.has_export(*export));
@@ -143,10 +153,26 @@ impl Sandbox {
             interface: ComponentInterface::from_compiled(prepared.pre.component()),
             refused,
         };
-        if let Ok(text) = serde_json::to_string(&metadata) {
-            self.cache.write_metadata(file.digest(), &text);
-        }
+        self.store_metadata(&metadata, file)?;
         Ok(metadata)
+    }
+
+    /// Stores metadata for the next start, which reads no more than the cache takes.
+    fn store_metadata(
+        &self,
+        metadata: &ComponentMetadata,
+        file: &ComponentFile,
+    ) -> Result<(), LoadError> {
+        let Ok(text) = serde_json::to_string(metadata) else { return Ok(()) };
+        if text.len() as u64 > METADATA_BYTES_MAX {
+            let (path, bytes) = (file.path().to_owned(), text.len());
+            let message = format!(
+                "its names and descriptions have {bytes} bytes, at most {METADATA_BYTES_MAX} are kept"
+            );
+            return Err(LoadError::InvalidTools { path, message });
+        }
+        self.cache.write_metadata(file.digest(), &text);
+        Ok(())
     }
 
     /// Returns the cached metadata of a component, or the reason why it cannot be a plugin with
@@ -243,33 +269,41 @@ impl Sandbox {
 /// Validates the tools that follow from a component's types. Whoever wrote it made no promise to
 /// have tools, so one that cannot be is left out, and the others remain.
 fn derive_tools(
-    tools: Vec<UncheckedTool>,
+    tools: impl Iterator<Item = UncheckedTool>,
     mut refused: Vec<RefusedFunction>,
     file: &ComponentFile,
     plugin: &PluginName,
 ) -> Result<(Vec<ToolDescriptor>, Vec<String>), LoadError> {
     let path = || file.path().to_owned();
-    if tools.len() > TOOLS_MAX {
-        let message =
-            format!("it exports {} functions, at most {TOOLS_MAX} are taken", tools.len());
-        return Err(LoadError::InvalidTools { path: path(), message });
-    }
     let mut checked = Vec::new();
+    let mut bytes_left = TOOL_TEXTS_BYTES_MAX;
     for tool in tools {
-        let name = tool.name.clone();
+        let (name, bytes) = (tool.name.clone(), tool.text_bytes());
         match check_tool(tool, plugin) {
-            Ok(tool) => checked.push(tool),
+            Ok(tool) => {
+                bytes_left =
+                    bytes_left.checked_sub(bytes).ok_or_else(|| LoadError::InvalidTools {
+                        path: path(),
+                        message: format!(
+                            "the descriptions and schemas of all have more than \
+                         {TOOL_TEXTS_BYTES_MAX} bytes"
+                        ),
+                    })?;
+                checked.push(tool);
+            }
             Err(message) => {
-                let reason = RefusalReason::InvalidTool(message);
-                refused.push(RefusedFunction { name, reason });
+                refused.push(RefusedFunction::new(&name, RefusalReason::invalid_tool(&message)));
             }
         }
     }
-    let refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    let more = refused.len().saturating_sub(REFUSED_MAX);
+    let mut sentences: Vec<String> =
+        refused.iter().take(REFUSED_MAX).map(ToString::to_string).collect();
     if checked.is_empty() {
-        return Err(LoadError::NothingCallable { path: path(), refused: shorten_list(&refused) });
+        return Err(LoadError::NothingCallable { path: path(), refused: shorten_list(&sentences) });
     }
-    Ok((checked, refused))
+    sentences.extend((more > 0).then(|| format!("{more} more functions are not tools")));
+    Ok((checked, sentences))
 }
 
 /// The first few sentences, for one error.
@@ -354,7 +388,7 @@ fn schema_error_message(tool: &ToolName, what: &str, message: &str) -> String {
 }
 
 /// Cuts a description that is too long, with a mark that the model and the user both see.
-fn shorten_description(text: String) -> String {
+pub(crate) fn shorten_description(text: String) -> String {
     if text.len() <= DESCRIPTION_BYTES_MAX {
         return text;
     }

@@ -29,6 +29,7 @@ use crate::{
     capability::{HostCallCounters, stdio::GuestOutput},
     clock::TimeLimit,
     current_run::CurrentRun,
+    dynamic::docs::PackageDocs,
     effect_log::STDERR_LEVEL,
     grant,
     guest::{Guest, SharedPluginState, bounded_http, bounded_table},
@@ -87,16 +88,18 @@ pub(crate) struct PreparedPlugin {
 }
 
 impl PreparedPlugin {
-    /// Prepares a component that implements a version of our contract.
+    /// Prepares a component that implements a version of our contract, or has functions of its own,
+    /// which `package_docs` describes. Nothing but a list of its tools needs the descriptions.
     pub(crate) fn new(
         sandbox: &Sandbox,
         file: &ComponentFile,
         manifest: &Manifest,
+        package_docs: &PackageDocs,
     ) -> Result<Self, LoadError> {
         let (engine, pre) = link_component(sandbox, file, manifest)?;
-        let mismatch = |error| mismatch_error(file, &error);
-        let abi = abi::find_plugin_abi(&pre, file).map_err(mismatch)?;
-        let http = HttpHandler::find_export(&pre).map_err(mismatch)?.map(Arc::new);
+        let abi = abi::find_plugin_abi(&pre, file, package_docs)?;
+        let http = HttpHandler::find_export(&pre);
+        let http = http.map_err(|error| LoadError::mismatch(file, &error))?.map(Arc::new);
         let exports = |role: &PluginRole| {
             abi.as_ref().is_some_and(|abi| abi.has_export(PluginExport::from_role(*role)))
         };
@@ -124,7 +127,8 @@ impl PreparedPlugin {
     ) -> Result<Self, LoadError> {
         let file = parts.file;
         let (engine, pre) = link_component(sandbox, file, parts.manifest)?;
-        let command = WasiCommand::new(&pre, tool).map_err(|error| mismatch_error(file, &error))?;
+        let command =
+            WasiCommand::new(&pre, tool).map_err(|error| LoadError::mismatch(file, &error))?;
         let command = command.ok_or_else(|| {
             let exports = abi::export_names(&pre);
             LoadError::missing_export(file, &exports, "program", command::RUN_INTERFACE)
@@ -150,10 +154,6 @@ fn link_component(
     Ok((engine, pre))
 }
 
-fn mismatch_error(file: &ComponentFile, error: &wasmtime::Error) -> LoadError {
-    LoadError::InterfaceMismatch { path: file.path().to_owned(), message: format!("{error:#}") }
-}
-
 impl Sandbox {
     /// Loads a plugin: compiles its component, or maps the cached code, and links it.
     ///
@@ -161,7 +161,8 @@ impl Sandbox {
     ///
     /// Every reason that makes a component unusable; see [`LoadError`].
     pub fn load_plugin(self: &Arc<Self>, parts: PluginParts<'_>) -> Result<Plugin, LoadError> {
-        let prepared = PreparedPlugin::new(self, parts.file, parts.manifest)?;
+        let prepared =
+            PreparedPlugin::new(self, parts.file, parts.manifest, &PackageDocs::default())?;
         let instance_pool = (parts.manifest.instance == InstanceLifetime::Session)
             .then(|| self.create_instance_pool());
         Ok(self.build_plugin(parts, prepared, Duration::MAX, instance_pool))
@@ -238,7 +239,8 @@ impl Sandbox {
             counters: HostCallCounters::default(),
             shared_state: Arc::clone(shared_state),
             limits,
-            _file_copies: opened.file_copies,
+            file_copies: opened.file_copies,
+            disk: Arc::clone(&self.disk),
         })
     }
 }

@@ -78,7 +78,7 @@ pub(crate) struct GuestInstance {
 impl GuestInstance {
     pub(crate) fn new(prepared: &PreparedPlugin, guest: Guest) -> Self {
         let (engine, pre) = (Arc::clone(&prepared.engine), prepared.pre.clone());
-        let store = new_store(&engine, guest, prepared.abi.host_bytes_per_guest_byte());
+        let store = new_store(&engine, guest);
         Self { engine, pre, store, instance: None }
     }
 
@@ -137,12 +137,11 @@ pub(crate) async fn run_guest<R: Send + 'static>(
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place where a guest is run")]
-fn new_store(engine: &WasmEngine, guest: Guest, host_bytes_per_byte: usize) -> Store<Guest> {
+fn new_store(engine: &WasmEngine, guest: Guest) -> Store<Guest> {
     let limits = guest.limits.clone();
     let mut store = Store::new(&engine.wasm, guest);
     store.limiter(|guest| &mut guest.memory);
-    let host_call_bytes = usize::try_from(limits.host_call_bytes).unwrap_or(usize::MAX);
-    store.set_hostcall_fuel(host_call_bytes.saturating_mul(host_bytes_per_byte));
+    limit_host_call(&mut store, 1);
     store.set_max_component_handles(HANDLES_PER_RESOURCE * limits.handles as usize);
     store.epoch_deadline_callback(|store| {
         let clock = &store.data().run_context.clock;
@@ -152,6 +151,13 @@ fn new_store(engine: &WasmEngine, guest: Guest, host_bytes_per_byte: usize) -> S
         Ok(UpdateDeadline::YieldCustom(1, Box::pin(yield_to_tasks(clock.clone()))))
     });
     store
+}
+
+/// Sets the limit of the data of one host call. Each byte of the guest counts as one, although it
+/// takes `host_bytes_per_byte` in the host.
+pub(crate) fn limit_host_call(store: &mut Store<Guest>, host_bytes_per_byte: usize) {
+    let bytes = usize::try_from(store.data().limits.host_call_bytes).unwrap_or(usize::MAX);
+    store.set_hostcall_fuel(bytes.saturating_mul(host_bytes_per_byte));
 }
 
 /// Lets other tasks run, and waits while the guest's clock is paused, so that a guest does not

@@ -47,11 +47,11 @@ impl FileStamp {
         self.bytes
     }
 
-    /// Whether the last change is so long ago that the next one will have another stamp. Until
-    /// then, contents that were read may be replaced without a trace.
-    pub fn is_settled(&self) -> bool {
+    /// Whether the last change is so long before `now` that the next one will have another stamp.
+    /// Until then, contents that were read may be replaced without a trace.
+    pub fn is_settled(&self, now: SystemTime) -> bool {
         let settled = u64::try_from(self.changed.0).map(Duration::from_secs).unwrap_or_default()
             + SETTLED_AFTER;
-        SystemTime::now().duration_since(UNIX_EPOCH).is_ok_and(|now| now > settled)
+        now.duration_since(UNIX_EPOCH).is_ok_and(|now| now > settled)
     }
 }

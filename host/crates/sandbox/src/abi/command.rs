@@ -1,6 +1,6 @@
 //! A WASI command as a plugin with one tool; each call runs the program anew.
 
-use std::sync::Arc;
+use std::{iter::once, sync::Arc};
 
 use sallyport_contract::{AdmittedCall, ToolDescriptor};
 use sallyport_policy::PluginLimits;
@@ -81,7 +81,7 @@ impl PluginAbi for WasiCommand {
         RoleLinks { program, ..RoleLinks::default() }
     }
 
-    fn list_tools(&self) -> ToolList {
+    fn list_tools(&self) -> ToolList<'_> {
         let tool = UncheckedTool {
             name: self.tool.id.tool.to_string(),
             title: self.tool.title.clone(),
@@ -90,7 +90,7 @@ impl PluginAbi for WasiCommand {
             output: self.tool.output.as_ref().map(ToString::to_string),
             hints: self.tool.hints,
         };
-        ToolList::Derived { tools: vec![tool], refused: Vec::new() }
+        ToolList::Derived { tools: Box::new(once(tool)), refused: Vec::new() }
     }
 
     fn call_tool(&self, _call: Arc<AdmittedCall>) -> RunBody<ToolReturnValue> {

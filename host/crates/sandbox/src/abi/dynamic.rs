@@ -4,17 +4,21 @@
 //! component once, become the schemas of the tools, and convert the arguments and the results of
 //! each call.
 
-use std::{collections::BTreeMap, future::ready, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    future::ready,
+    sync::Arc,
+};
 
 use sallyport_contract::{
-    AdmittedCall, CallFailure, FailureKind, ToolHints, ToolOutput, text::escape_excerpt,
+    AdmittedCall, CallFailure, FailureKind, ToolHints, ToolName, ToolOutput, text::escape_excerpt,
 };
 use serde_json::Value;
 use wasmtime::{
     Store,
     component::{
         ComponentExportIndex, Instance, InstancePre, Val,
-        types::{ComponentFunc, ComponentItem},
+        types::{ComponentExtern, ComponentFunc, ComponentItem},
     },
 };
 
@@ -29,14 +33,16 @@ use crate::{
         schema::{object_schema, type_schema},
         signature::format_signature,
         to_val::arguments_to_vals,
+        type_budget::TypeBudget,
         value_type::{NamedType, ResultType, TypeReader, UnsupportedType, ValueType},
     },
     guest::Guest,
+    metadata::{TOOLS_MAX, shorten_description},
     run::{self, RunBody},
 };
 
-/// Most exports of a component that are looked at. A plugin has at most 256 tools.
-const EXPORTS_MAX: usize = 1000;
+/// Most exports of a component and of its interfaces, in all. Real components have hundreds.
+const EXPORTS_MAX: usize = 10_000;
 
 /// Interfaces that a compiler exports for itself. componentize-py leaves the function in place that
 /// starts the interpreter while the component is built.
@@ -45,13 +51,27 @@ const COMPILER_INTERFACES: [&str; 1] = ["exports"];
 /// Longest name of a function in a sentence, in characters. A name may have 100 KB.
 const NAME_CHARS_MAX: usize = 80;
 
+/// Longest reason that does not come from the host alone, in characters.
+const REASON_CHARS_MAX: usize = 400;
+
 /// A function that is not a tool, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the function {} is not a tool: {reason}", escape_excerpt(name, NAME_CHARS_MAX))]
+#[error("the function {name} is not a tool: {reason}")]
 pub(crate) struct RefusedFunction {
-    /// The name of its tool, if it were one.
-    pub(crate) name: String,
-    pub(crate) reason: RefusalReason,
+    /// The name of its tool, if it were one, cut to the length that is shown.
+    name: String,
+    reason: RefusalReason,
+}
+
+/// Why none of the functions of a component is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TooManyExports {
+    #[error("it exports more than {TOOLS_MAX} functions, at most {TOOLS_MAX} are taken")]
+    Functions,
+    #[error(
+        "it exports more than {EXPORTS_MAX} functions, types and interfaces, at most {EXPORTS_MAX} are taken"
+    )]
+    Exports,
 }
 
 /// Why a function is not a tool.
@@ -83,108 +103,160 @@ struct ExportedFunction {
     named_types: Arc<NamedTypes>,
 }
 
-/// The exports that are named within one scope: an interface, or the component itself.
+/// The exports of one scope: an interface, or the component itself.
 struct ExportScope<'c> {
     pre: &'c InstancePre<Guest>,
     interface: Option<(&'c str, ComponentExportIndex)>,
-    named_types: Arc<NamedTypes>,
+    exports: &'c [(&'c str, ComponentItem)],
     package_docs: &'c PackageDocs,
+}
+
+/// Reads the functions of a component, and counts what it has read.
+struct FunctionReader {
+    abi: DynamicAbi,
+    /// The names that two functions have.
+    taken: BTreeSet<String>,
+    exports_left: usize,
+    budget: TypeBudget,
+}
+
+impl RefusedFunction {
+    pub(crate) fn new(tool: &str, reason: RefusalReason) -> Self {
+        Self { name: escape_excerpt(tool, NAME_CHARS_MAX), reason }
+    }
+}
+
+impl RefusalReason {
+    /// A reason with texts of the component in it.
+    pub(crate) fn invalid_tool(reason: &str) -> Self {
+        Self::InvalidTool(escape_excerpt(reason, REASON_CHARS_MAX))
+    }
 }
 
 impl DynamicAbi {
     /// Reads the functions of a component.
-    pub(super) fn new(pre: &InstancePre<Guest>, package_docs: &PackageDocs) -> Self {
-        let mut abi = Self { functions: BTreeMap::new(), refused: Vec::new() };
+    ///
+    /// # Errors
+    ///
+    /// It has more than a plugin may have.
+    pub(super) fn new(
+        pre: &InstancePre<Guest>,
+        package_docs: &PackageDocs,
+    ) -> Result<Self, TooManyExports> {
         let component = pre.component();
         let (ty, engine) = (component.component_type(), component.engine());
-        let exports = || ty.exports(engine).take(EXPORTS_MAX).map(|(name, item)| (name, item.ty));
-        abi.add_functions(&ExportScope::new(pre, None, exports(), package_docs), exports());
-        for (name, item) in exports().filter(|(name, _)| is_own(name)) {
+        let mut reader = FunctionReader::new();
+        let exports = reader.take_exports(ty.exports(engine))?;
+        let all = ExportScope { pre, interface: None, exports: &exports, package_docs };
+        reader.add_functions(&all)?;
+        for (name, item) in exports.iter().filter(|(name, _)| is_own(name)) {
             let ComponentItem::ComponentInstance(interface) = item else { continue };
             let Some(index) = component.get_export_index(None, name) else { continue };
-            let exports =
-                || interface.exports(engine).take(EXPORTS_MAX).map(|(name, item)| (name, item.ty));
-            let scope = ExportScope::new(pre, Some((name, index)), exports(), package_docs);
-            abi.add_functions(&scope, exports());
+            let exports = reader.take_exports(interface.exports(engine))?;
+            let interface = Some((*name, index));
+            reader.add_functions(&ExportScope { interface, exports: &exports, ..all })?;
         }
-        abi
+        Ok(reader.abi)
     }
 
     /// Whether the component exports no function at all.
     pub(super) fn is_empty(&self) -> bool {
         self.functions.is_empty() && self.refused.is_empty()
     }
+}
 
-    fn add_functions<'n>(
+impl FunctionReader {
+    fn new() -> Self {
+        Self {
+            abi: DynamicAbi { functions: BTreeMap::new(), refused: Vec::new() },
+            taken: BTreeSet::new(),
+            exports_left: EXPORTS_MAX,
+            budget: TypeBudget::OF_COMPONENT,
+        }
+    }
+
+    fn take_exports<'n>(
         &mut self,
-        scope: &ExportScope<'_>,
-        exports: impl Iterator<Item = (&'n str, ComponentItem)>,
-    ) {
-        for (name, item) in exports {
+        exports: impl ExactSizeIterator<Item = (&'n str, ComponentExtern<'n>)>,
+    ) -> Result<Vec<(&'n str, ComponentItem)>, TooManyExports> {
+        let left = self.exports_left.checked_sub(exports.len());
+        self.exports_left = left.ok_or(TooManyExports::Exports)?;
+        Ok(exports.map(|(name, item)| (name, item.ty)).collect())
+    }
+
+    fn add_functions(&mut self, scope: &ExportScope<'_>) -> Result<(), TooManyExports> {
+        let mut named_types = None;
+        for (name, item) in scope.exports {
             let ComponentItem::ComponentFunc(function) = item else { continue };
+            let named_types =
+                named_types.get_or_insert_with(|| Arc::new(scope.read_types(&mut self.budget)));
             let tool = tool_name(scope.interface.map(|(interface, _)| interface), name);
-            match scope.read_function(name, &function) {
+            // A name that no tool can have is not kept: it may be long.
+            let read = tool.parse::<ToolName>();
+            let read = read
+                .map_err(|error| RefusalReason::invalid_tool(&error.to_string()))
+                .and_then(|_| scope.read_function(name, function, named_types, &mut self.budget));
+            match read {
                 Ok(function) => self.add_function(tool, function),
-                Err(reason) => self.refused.push(RefusedFunction { name: tool, reason }),
+                Err(reason) => self.abi.refused.push(RefusedFunction::new(&tool, reason)),
+            }
+            if self.abi.functions.len() > TOOLS_MAX {
+                return Err(TooManyExports::Functions);
             }
         }
+        Ok(())
     }
 
     /// Adds a function. Two that would be one tool are both refused: nothing says which one a call
     /// means.
     fn add_function(&mut self, tool: String, function: ExportedFunction) {
-        let is_refused = self
-            .refused
-            .iter()
-            .any(|refused| refused.name == tool && refused.reason == RefusalReason::NameTaken);
-        if is_refused || self.functions.remove(&tool).is_some() {
-            self.refused.push(RefusedFunction { name: tool, reason: RefusalReason::NameTaken });
+        let is_taken = self.taken.contains(&tool) || self.abi.functions.remove(&tool).is_some();
+        if is_taken {
+            self.abi.refused.push(RefusedFunction::new(&tool, RefusalReason::NameTaken));
+            self.taken.insert(tool);
         } else {
-            self.functions.insert(tool, Arc::new(function));
+            self.abi.functions.insert(tool, Arc::new(function));
         }
     }
 }
 
-/// Whether an interface is the author's own.
-fn is_own(interface: &str) -> bool {
+/// Whether an export is the author's own.
+pub(super) fn is_own(interface: &str) -> bool {
     !interface.starts_with(WASI_PREFIX) && !COMPILER_INTERFACES.contains(&interface)
 }
 
-impl<'c> ExportScope<'c> {
-    fn new<'n>(
-        pre: &'c InstancePre<Guest>,
-        interface: Option<(&'c str, ComponentExportIndex)>,
-        exports: impl Iterator<Item = (&'n str, ComponentItem)>,
-        package_docs: &'c PackageDocs,
-    ) -> Self {
-        let types = exports.filter_map(|(name, item)| match item {
-            ComponentItem::Type(ty) => Some((name.to_owned(), ty)),
+impl ExportScope<'_> {
+    fn read_types(&self, budget: &mut TypeBudget) -> NamedTypes {
+        let types = self.exports.iter().filter_map(|(name, item)| match item {
+            ComponentItem::Type(ty) => Some((*name, ty)),
             _ => None,
         });
-        let name = interface.map(|(name, _)| name);
-        let named_types = Arc::new(NamedTypes::new(name, types, package_docs));
-        Self { pre, interface, named_types, package_docs }
+        let name = self.interface.map(|(name, _)| name);
+        NamedTypes::new(name, types, self.package_docs, budget)
     }
 
     fn read_function(
         &self,
         name: &str,
         function: &ComponentFunc,
+        named_types: &Arc<NamedTypes>,
+        budget: &mut TypeBudget,
     ) -> Result<ExportedFunction, RefusalReason> {
         if function.async_() {
             return Err(RefusalReason::Async);
         }
-        let mut reader = TypeReader::default();
+        let mut reader = TypeReader::new(budget);
         let parameters = function.params().map(|(name, ty)| reader.read_member(name, &ty));
         let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
         let result = function.results().next().map(|ty| reader.read_type(&ty)).transpose()?;
         let (interface, instance) = self.interface.unzip();
         let index = self.pre.component().get_export_index(instance.as_ref(), name);
         let index = index.ok_or_else(|| RefusalReason::InvalidTool("it has no index".into()))?;
-        let description = self.package_docs.function(interface, name).unwrap_or_else(|| {
-            format_signature(name, &parameters, result.as_ref(), &self.named_types)
-        });
-        let named_types = Arc::clone(&self.named_types);
+        let description = match self.package_docs.function(interface, name) {
+            Some(text) => shorten_description(text.to_owned()),
+            None => format_signature(name, &parameters, result.as_ref(), named_types),
+        };
+        let named_types = Arc::clone(named_types);
         Ok(ExportedFunction { index, parameters, result, description, named_types })
     }
 }
@@ -210,6 +282,13 @@ impl ExportedFunction {
         }
     }
 
+    /// The bytes that one byte of the guest can take in the host while the result is handed over.
+    /// Without generated types, each element of a list is a value of its own, even a byte.
+    fn host_bytes_per_guest_byte(&self) -> usize {
+        let has_list = self.result.as_ref().is_some_and(ValueType::has_list);
+        if has_list { size_of::<Val>() } else { 1 }
+    }
+
     async fn call(
         &self,
         store: &mut Store<Guest>,
@@ -222,6 +301,7 @@ impl ExportedFunction {
         };
         let function = instance.get_func(&mut *store, self.index);
         let function = function.ok_or_else(|| wasmtime::Error::msg("the function is not there"))?;
+        run::limit_host_call(store, self.host_bytes_per_guest_byte());
         let mut results = vec![Val::Bool(false); usize::from(self.result.is_some())];
         function.call_async(&mut *store, &arguments, &mut results).await?;
         let bytes_max = store.data().output_bytes_max();
@@ -283,14 +363,9 @@ impl PluginAbi for DynamicAbi {
         export == PluginExport::Tools
     }
 
-    /// Without generated types, each element of a list is a value of its own, even a byte.
-    fn host_bytes_per_guest_byte(&self) -> usize {
-        size_of::<Val>()
-    }
-
-    fn list_tools(&self) -> ToolList {
+    fn list_tools(&self) -> ToolList<'_> {
         let tools = self.functions.iter().map(|(name, function)| function.describe_tool(name));
-        ToolList::Derived { tools: tools.collect(), refused: self.refused.clone() }
+        ToolList::Derived { tools: Box::new(tools), refused: self.refused.clone() }
     }
 
     fn call_tool(&self, call: Arc<AdmittedCall>) -> RunBody<ToolReturnValue> {

@@ -10,7 +10,9 @@ mod v0_1;
 
 use std::{future::ready, sync::Arc};
 
-use sallyport_contract::{AdmittedCall, CallFailure, ToolOutput, services::TimerFiring};
+use sallyport_contract::{
+    AdmittedCall, CallFailure, ToolOutput, services::TimerFiring, text::escape_excerpt,
+};
 use sallyport_policy::{PluginLimits, PluginRole};
 use serde::{Deserialize, Serialize};
 use wasmtime::component::InstancePre;
@@ -19,11 +21,10 @@ use self::dynamic::DynamicAbi;
 pub(crate) use self::dynamic::RefusedFunction;
 
 use crate::{
-    ComponentFile,
-    dynamic::docs::{self, PackageDocs},
+    ComponentFile, LoadError,
+    dynamic::docs::PackageDocs,
     error::NO_EXPORTS,
     guest::Guest,
-    interface,
     roles::{
         GenerationRequest, GuidePersona, ListenerReply, ListenerSignal, ProviderAnswer,
         ProviderFailure, RoleLinks, UiEvent,
@@ -37,6 +38,12 @@ const PACKAGE_PREFIX: &str = "sallyport:plugin/";
 /// The namespace of interfaces that the host calls in ways of its own, or not at all.
 const WASI_PREFIX: &str = "wasi:";
 
+/// Most exports that an error message names.
+const EXPORTS_SHOWN: usize = 20;
+
+/// Longest name of an export in an error message, in characters. A name may have 100 KB.
+const EXPORT_CHARS_MAX: usize = 120;
+
 /// A tool as the component describes it. Nothing in it has been validated.
 #[derive(Debug)]
 pub(crate) struct UncheckedTool {
@@ -48,12 +55,25 @@ pub(crate) struct UncheckedTool {
     pub(crate) hints: sallyport_contract::ToolHints,
 }
 
+impl UncheckedTool {
+    /// The bytes of its description and its schemas.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let output = self.output.as_ref().map_or(0, String::len);
+        self.description.len() + self.parameters.len() + output
+    }
+}
+
 /// The tools of a component, or how to find them out.
-pub(crate) enum ToolList {
+pub(crate) enum ToolList<'a> {
     /// The component is asked for them.
     Listed(RunBody<Vec<UncheckedTool>>),
-    /// They follow from its types, without running it. A tool that cannot be is left out.
-    Derived { tools: Vec<UncheckedTool>, refused: Vec<RefusedFunction> },
+    /// They follow from its types, without running it. A tool that cannot be is left out. Each is
+    /// described when it is taken, because the schemas of all may be far larger than those that a
+    /// plugin may have.
+    Derived {
+        tools: Box<dyn Iterator<Item = UncheckedTool> + Send + 'a>,
+        refused: Vec<RefusedFunction>,
+    },
 }
 
 /// An interface that a component may export.
@@ -117,19 +137,13 @@ pub(crate) trait PluginAbi: Send + Sync {
     /// Whether the component exports this interface.
     fn has_export(&self, export: PluginExport) -> bool;
 
-    /// The bytes that one byte of the guest can take in the host while it is handed over. The limit
-    /// of that (`limits.host-call`) is multiplied by it.
-    fn host_bytes_per_guest_byte(&self) -> usize {
-        1
-    }
-
     /// The role-specific links of a call, in addition to the host calls that every plugin has.
     fn role_links(&self, _call: &AdmittedCall, _limits: &PluginLimits) -> RoleLinks {
         RoleLinks::default()
     }
 
     /// Lists the tools. The list is empty if the component does not export them.
-    fn list_tools(&self) -> ToolList;
+    fn list_tools(&self) -> ToolList<'_>;
 
     /// Runs a tool.
     fn call_tool(&self, call: Arc<AdmittedCall>) -> RunBody<ToolReturnValue>;
@@ -231,25 +245,28 @@ pub(crate) const ROLES: [PluginRole; 5] = [
 ];
 
 /// Finds the version of the contract that a component implements, or the functions of its own
-/// interface if it implements none.
+/// interface if it implements none. `package_docs` describes the latter.
 ///
 /// # Errors
 ///
-/// The exports have the names of a known version and other types.
+/// The exports have the names of a known version and other types, or there are too many.
 pub(crate) fn find_plugin_abi(
     pre: &InstancePre<Guest>,
     file: &ComponentFile,
-) -> wasmtime::Result<Option<Box<dyn PluginAbi>>> {
+    package_docs: &PackageDocs,
+) -> Result<Option<Box<dyn PluginAbi>>, LoadError> {
     let exports = export_names(pre);
-    if let Some(abi) = v0_1::PluginAbiV0_1::new(pre, &exports)? {
+    let abi = v0_1::PluginAbiV0_1::new(pre, &exports);
+    if let Some(abi) = abi.map_err(|error| LoadError::mismatch(file, &error))? {
         return Ok(Some(Box::new(abi)));
     }
     if !has_own_interface(&exports) {
         return Ok(None);
     }
-    let bytes = file.bytes().map_err(wasmtime::Error::new)?;
-    let section = interface::find_custom_section(&bytes, docs::SECTION_NAME);
-    let abi = DynamicAbi::new(pre, &PackageDocs::from_section(section.unwrap_or_default()));
+    let abi = DynamicAbi::new(pre, package_docs).map_err(|error| LoadError::InvalidTools {
+        path: file.path().to_owned(),
+        message: error.to_string(),
+    })?;
     Ok((!abi.is_empty()).then(|| Box::new(abi) as Box<dyn PluginAbi>))
 }
 
@@ -257,8 +274,7 @@ pub(crate) fn find_plugin_abi(
 /// an interface of ours is a plugin by that, and what else it exports is not called.
 pub(crate) fn has_own_interface(exports: &[String]) -> bool {
     let is_ours = |name: &String| name.starts_with(PACKAGE_PREFIX);
-    let is_own = |name: &String| !name.starts_with(WASI_PREFIX);
-    !exports.iter().any(is_ours) && exports.iter().any(is_own)
+    !exports.iter().any(is_ours) && exports.iter().any(|name| dynamic::is_own(name))
 }
 
 /// Whether the host calls this export, in any version of it.
@@ -281,13 +297,13 @@ fn truncate_text(mut text: String, bytes_max: u64) -> String {
 /// Lists exports for an error message: those of our package, or all of them if the component has
 /// none of ours.
 pub(crate) fn format_exports(all: &[String]) -> String {
-    let ours: Vec<&String> = all.iter().filter(|name| name.starts_with(PACKAGE_PREFIX)).collect();
-    let names: Vec<&str> = if ours.is_empty() {
-        all.iter().map(String::as_str).collect()
-    } else {
-        ours.into_iter().map(String::as_str).collect()
-    };
-    if names.is_empty() { NO_EXPORTS.to_owned() } else { names.join(", ") }
+    let is_ours = |name: &&String| name.starts_with(PACKAGE_PREFIX);
+    let has_ours = all.iter().any(|name| is_ours(&name));
+    let names = all.iter().filter(|name| !has_ours || is_ours(name));
+    let more = names.clone().count().saturating_sub(EXPORTS_SHOWN);
+    let shown = names.take(EXPORTS_SHOWN).map(|name| escape_excerpt(name, EXPORT_CHARS_MAX));
+    let shown: Vec<String> = shown.chain((more > 0).then(|| format!("{more} more"))).collect();
+    if shown.is_empty() { NO_EXPORTS.to_owned() } else { shown.join(", ") }
 }
 
 /// The names of a component's exports.

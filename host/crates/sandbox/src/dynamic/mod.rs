@@ -20,8 +20,15 @@
 //! | `option<T>` | value or null; `{"some": …}` where the value itself can be null |
 //! | `result<T, E>` | `{"ok": …}` or `{"err": …}` |
 //!
-//! Everything here is bounded by the type: [`value_type`] limits how deep and how large one is, so
-//! no value can make the conversion recurse further.
+//! Maps, lists of a fixed length and asynchronous functions are turned off in this engine, so its
+//! compiler refuses a component that has them. They are converted, or named in an error, here
+//! because the types of the engine have them already.
+//!
+//! The component is untrusted, and its types are read outside of the walls around the compiler.
+//! [`value_type`] limits how deep a type is, so no value can make the conversion recurse further,
+//! and [`type_budget`] how large the types of a function and of a component are. A text that is
+//! made of types, as a schema or a signature is, has a bound of its own, because it may name a type
+//! many times.
 
 pub(crate) mod docs;
 pub(crate) mod from_val;
@@ -31,6 +38,7 @@ pub(crate) mod signature;
 #[cfg(test)]
 mod tests;
 pub(crate) mod to_val;
+pub(crate) mod type_budget;
 pub(crate) mod value_type;
 
 /// The key of a variant's case.

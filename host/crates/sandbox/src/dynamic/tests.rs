@@ -5,7 +5,7 @@ mod properties;
 use serde_json::{Value, json};
 use wasmtime::{
     Config, Engine, WasmFeatures,
-    component::{Component, Val, types::ComponentItem},
+    component::{Component, Type, Val, types::ComponentItem},
 };
 
 use super::{
@@ -15,6 +15,7 @@ use super::{
     schema::{object_schema, type_schema},
     signature::format_signature,
     to_val::{arguments_to_vals, json_to_val},
+    type_budget::TypeBudget,
     value_type::{
         IntegerType, NamedType, ResultType, TYPE_LEVELS_MAX, TypeReader, UnsupportedType,
         ValueType, VariantCase,
@@ -238,7 +239,8 @@ fn read_functions(wat: &str) -> Vec<(String, Result<Vec<NamedType>, UnsupportedT
     let ty = component.component_type();
     let read = |(name, item): (&str, ComponentItem)| match item {
         ComponentItem::ComponentFunc(function) => {
-            let mut reader = TypeReader::default();
+            let mut budget = TypeBudget::OF_COMPONENT;
+            let mut reader = TypeReader::new(&mut budget);
             let members = function.params().map(|(name, ty)| reader.read_member(name, &ty));
             Some((name.to_owned(), members.collect()))
         }
@@ -293,6 +295,28 @@ fn types_that_are_too_deep_or_too_large_are_refused() {
 }
 
 #[test]
+fn names_count_wherever_they_are_repeated() {
+    let record = |bytes: usize| {
+        let name = "x".repeat(bytes);
+        format!(
+            r#"(component (type $own (record (field "{name}" bool)))
+                (import "r" (type $r (eq $own)))
+                (import "f" (func (param "p" (tuple {})))))"#,
+            "$r ".repeat(30)
+        )
+    };
+    assert!(read_functions(&record(2000))[0].1.is_ok());
+    assert_eq!(read_functions(&record(3000))[0].1, Err(UnsupportedType::LongNames));
+    let mut budget = TypeBudget { parts: 1, text_bytes: 1 };
+    let read = TypeReader::new(&mut budget).read_member("pp", &Type::Bool);
+    assert_eq!(read, Err(UnsupportedType::NothingLeft));
+    let read = TypeReader::new(&mut budget).read_member("p", &Type::Bool);
+    assert_eq!(read, Ok(field("p", ValueType::Bool)));
+    let read = TypeReader::new(&mut budget).read_type(&Type::Bool);
+    assert_eq!(read, Err(UnsupportedType::NothingLeft));
+}
+
+#[test]
 fn a_signature_is_cut_at_its_last_byte() {
     let name = "x".repeat(999 - "f: func(: bool".len());
     for (more, end) in [("", "bool)"), ("y", "bool…"), ("yy", "boo…")] {
@@ -327,10 +351,19 @@ fn documentation_is_found_and_what_is_no_documentation_is_not() {
         "interfaces": { "prices": { "funcs": { "look-up": { "docs": "Looks up." } } } } }"#;
     let docs = PackageDocs::from_section(&section(1, text));
     let of = |interface, function| docs.function(interface, function);
-    assert_eq!(of(None, "greet").as_deref(), Some("Greets."));
-    assert_eq!(of(Some("acme:shop/prices@1.2.0"), "look-up").as_deref(), Some("Looks up."));
-    assert_eq!(of(Some("inline"), "f").as_deref(), Some("In line."));
+    assert_eq!(of(None, "greet"), Some("Greets."));
+    assert_eq!(of(Some("acme:shop/prices@1.2.0"), "look-up"), Some("Looks up."));
+    assert_eq!(of(Some("inline"), "f"), Some("In line."));
     assert_eq!(of(Some("acme:shop/prices@1.2.0"), "greet"), None);
+    let worlds = |other: &str| {
+        let text = format!(
+            r#"{{"worlds":{{"a":{{"funcs":{{"f":"One."}}}},"b":{{}},"c":{{"funcs":{{"f":"{other}"}}}}}}}}"#
+        );
+        let docs = PackageDocs::from_section(&section(1, &text));
+        docs.function(None, "f").map(str::to_owned)
+    };
+    assert_eq!(worlds("One.").as_deref(), Some("One."));
+    assert_eq!(worlds("Two."), None, "nothing says which world it is");
     let deep = "[".repeat(100_000);
     for bad in [&b""[..], &[1], &[1, 0xff], &section(9, text), &section(1, &deep)] {
         assert_eq!(PackageDocs::from_section(bad).function(None, "greet"), None);

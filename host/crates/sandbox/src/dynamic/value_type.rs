@@ -5,12 +5,11 @@
 
 use wasmtime::component::Type;
 
+use super::type_budget::TypeBudget;
+
 /// Most levels of a type. Real types have fewer than ten, and a value with as many levels is far
 /// below the 128 at which JSON readers stop.
 pub(crate) const TYPE_LEVELS_MAX: usize = 60;
-
-/// Most parts of the types of one function. Real functions have dozens.
-pub(crate) const TYPE_PARTS_MAX: usize = 2000;
 
 /// The type of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -80,8 +79,12 @@ pub(crate) enum UnsupportedType {
     ErrorContext,
     #[error("its types have more than {TYPE_LEVELS_MAX} levels")]
     TooDeep,
-    #[error("its types have more than {TYPE_PARTS_MAX} parts")]
+    #[error("its types have more than {} parts", TypeBudget::OF_FUNCTION.parts)]
     TooLarge,
+    #[error("the names in its types have more than {} bytes", TypeBudget::OF_FUNCTION.text_bytes)]
+    LongNames,
+    #[error("the types of the functions before it are as large as those of one component may be")]
+    NothingLeft,
 }
 
 impl IntegerType {
@@ -125,26 +128,53 @@ impl ValueType {
         *self == Self::Integer(IntegerType::U8)
     }
 
+    /// Whether a value of this type can have a list in it.
+    pub(crate) fn has_list(&self) -> bool {
+        match self {
+            Self::List(_) | Self::FixedList(..) | Self::Map(..) => true,
+            Self::Record(fields) => fields.iter().any(|field| field.ty.has_list()),
+            Self::Tuple(types) => types.iter().any(Self::has_list),
+            Self::Variant(cases) => {
+                cases.iter().any(|case| case.payload.as_ref().is_some_and(Self::has_list))
+            }
+            Self::Option(inner) => inner.has_list(),
+            Self::Result(ResultType { ok, err }) => {
+                [ok, err].into_iter().flatten().any(|ty| ty.has_list())
+            }
+            _ => false,
+        }
+    }
+
+    /// The names of its fields, cases or flags.
+    pub(crate) fn item_names(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+        match self {
+            Self::Record(fields) => Box::new(fields.iter().map(|field| &*field.name)),
+            Self::Variant(cases) => Box::new(cases.iter().map(|case| &*case.name)),
+            Self::Enum(names) | Self::Flags(names) => Box::new(names.iter().map(|name| &**name)),
+            _ => Box::new(std::iter::empty()),
+        }
+    }
+
     /// Whether a value of this type may be left out, or null.
     pub(crate) fn is_option(&self) -> bool {
         matches!(self, Self::Option(_))
     }
 }
 
-/// Copies the types of one function, which share the bound on their parts.
+/// Copies the types of one function, which share the bounds on their size.
 #[derive(Debug)]
-pub(crate) struct TypeReader {
-    parts_left: usize,
+pub(crate) struct TypeReader<'b> {
+    function: TypeBudget,
+    component: &'b mut TypeBudget,
     level: usize,
 }
 
-impl Default for TypeReader {
-    fn default() -> Self {
-        Self { parts_left: TYPE_PARTS_MAX, level: 0 }
+impl<'b> TypeReader<'b> {
+    /// Copies types within what is left of the budget of their component.
+    pub(crate) fn new(component: &'b mut TypeBudget) -> Self {
+        Self { function: TypeBudget::OF_FUNCTION, component, level: 0 }
     }
-}
 
-impl TypeReader {
     /// Copies a type.
     ///
     /// # Errors
@@ -155,7 +185,7 @@ impl TypeReader {
         if self.level > TYPE_LEVELS_MAX {
             return Err(UnsupportedType::TooDeep);
         }
-        self.count_parts(1)?;
+        self.count(1, "")?;
         let read = self.read_inner(ty);
         self.level -= 1;
         read
@@ -204,7 +234,7 @@ impl TypeReader {
             }
             Type::Variant(variant) => {
                 let cases = variant.cases().map(|case| {
-                    self.count_parts(1)?;
+                    self.count(1, case.name)?;
                     let payload = self.read_payload(case.ty)?;
                     Ok(VariantCase { name: case.name.to_owned(), payload })
                 });
@@ -225,6 +255,7 @@ impl TypeReader {
         name: &str,
         ty: &Type,
     ) -> Result<NamedType, UnsupportedType> {
+        self.count(0, name)?;
         Ok(NamedType { name: name.to_owned(), ty: self.read_type(ty)? })
     }
 
@@ -238,14 +269,17 @@ impl TypeReader {
 
     fn read_names<'n>(
         &mut self,
-        names: impl ExactSizeIterator<Item = &'n str>,
+        names: impl Iterator<Item = &'n str>,
     ) -> Result<Vec<String>, UnsupportedType> {
-        self.count_parts(names.len())?;
-        Ok(names.map(str::to_owned).collect())
+        names.map(|name| self.count(1, name).map(|()| name.to_owned())).collect()
     }
 
-    fn count_parts(&mut self, parts: usize) -> Result<(), UnsupportedType> {
-        self.parts_left = self.parts_left.checked_sub(parts).ok_or(UnsupportedType::TooLarge)?;
-        Ok(())
+    fn count(&mut self, parts: usize, name: &str) -> Result<(), UnsupportedType> {
+        let bytes = name.len();
+        let is_left = |is_left: bool, error| if is_left { Ok(()) } else { Err(error) };
+        is_left(self.function.take_parts(parts), UnsupportedType::TooLarge)?;
+        is_left(self.function.take_text(bytes), UnsupportedType::LongNames)?;
+        let in_component = self.component.take_parts(parts) && self.component.take_text(bytes);
+        is_left(in_component, UnsupportedType::NothingLeft)
     }
 }

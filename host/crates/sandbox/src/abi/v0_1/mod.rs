@@ -134,7 +134,7 @@ impl PluginAbi for PluginAbiV0_1 {
         self.is_exported(export)
     }
 
-    fn list_tools(&self) -> ToolList {
+    fn list_tools(&self) -> ToolList<'_> {
         if self.tools.is_none() {
             let nothing = run::box_run_body(|_, _| Box::pin(std::future::ready(Ok(Vec::new()))));
             return ToolList::Listed(nothing);
