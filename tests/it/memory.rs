@@ -24,6 +24,10 @@ const GUEST_BYTES: u64 = 64 << 20;
 /// between guest and host.
 const HOST_BYTES_MAX: u64 = 16 << 20;
 
+/// What the process may hold while it reads the types of a component: the schemas of as many types
+/// as a component may have take 60 MiB.
+const INSPECTION_BYTES_MAX: u64 = 80 << 20;
+
 /// How often a running program is looked at; its peak only grows.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
@@ -87,5 +91,98 @@ fn the_process_stays_within_its_bound_whatever_a_guest_does() {
         let mib = peak >> 20;
         assert!(peak > 1 << 20, "{tool}: nothing was measured");
         assert!(peak <= HOST_BYTES_MAX + GUEST_BYTES, "{tool}: {mib} MiB");
+    }
+}
+
+/// A component whose functions can be written as `(func (export NAME) (result TYPE))`, because each
+/// result that has more than one part is returned as an address.
+fn component(parts: &str) -> Vec<u8> {
+    let text = format!(
+        r#"(component
+            (core module $module
+                (memory (export "memory") 1)
+                (func (export "f") (result i32) i32.const 16))
+            (core instance $core (instantiate $module))
+            (alias core export $core "memory" (core memory $memory))
+            (alias core export $core "f" (core func $f))
+            (func $alone (result u32) (canon lift (core func $f)))
+            (export "alone" (func $alone))
+            {parts})"#
+    );
+    wat::parse_str(text).unwrap()
+}
+
+/// Functions that each return the same type.
+fn functions(count: usize, result: &str) -> String {
+    let function = |index: usize| {
+        format!(
+            r#"(func $f{index} (result {result}) (canon lift (core func $f) (memory $memory)))
+            (export "f{index}" (func $f{index}))"#
+        )
+    };
+    (0..count).map(function).collect()
+}
+
+fn tuple(count: usize, part: &str) -> String {
+    format!("(tuple{})", format!(" {part}").repeat(count))
+}
+
+/// An interface in many versions, with functions that are the same tools in each.
+fn versions(count: usize, functions: usize) -> String {
+    let version = |index: usize| format!(r#"(export "a:b/x@1.0.{index}" (instance $x))"#);
+    let function = |index: usize| format!(r#"(export "f{index}" (func $alone))"#);
+    let functions: String = (0..functions).map(function).collect();
+    let versions: String = (0..count).map(version).collect();
+    format!("(instance $x {functions}) {versions}")
+}
+
+/// A record with a field of a long name, which each use of it repeats.
+fn long_name(functions_of: impl Fn(&str) -> String) -> String {
+    let name = "x".repeat(99_000);
+    let record = format!(r#"(type $own (record (field "{name}" bool)))"#);
+    format!(r#"{record} (export $long "long" (type $own)) {}"#, functions_of("$long"))
+}
+
+/// A type with a long name of its own, which each signature repeats.
+fn long_type_name() -> String {
+    let name = "x".repeat(60_000);
+    let parts = functions(100, &tuple(1500, "$long"));
+    format!(r#"(type $own (record (field "a" bool))) (export $long "{name}" (type $own)) {parts}"#)
+}
+
+/// Documentation of functions that is as long as it may be, in many interfaces that share it.
+fn long_docs() -> String {
+    let docs =
+        format!(r#"{{"interfaces":{{"x":{{"funcs":{{"f0":"{}"}}}}}}}}"#, "y".repeat(1_000_000));
+    let section = docs.replace('"', "\\\"");
+    format!(r#"{} (@custom "package-docs" "\01{section}")"#, versions(900, 1))
+}
+
+#[test]
+fn reading_the_types_of_a_component_stays_within_its_bound() {
+    let too_many = "it exports more than 256 functions";
+    for (name, parts, code, words) in [
+        (
+            "long-name",
+            long_name(|long| functions(100, &tuple(1000, long))),
+            0,
+            "names in its types",
+        ),
+        ("wide", functions(200, &tuple(1900, "u64")), 0, "is not a tool: the output schema"),
+        ("many", functions(250, &tuple(300, "u64")), 9, "have more than 2097152 bytes"),
+        ("functions", functions(2000, "u32"), 9, too_many),
+        ("types", functions(250, &tuple(1900, "bool")), 0, "are as large as those of one"),
+        ("versions", versions(900, 10), 0, "its name is that of another function"),
+        ("exports", versions(900, 20), 9, "it exports more than 10000"),
+        ("long-type-name", long_type_name(), 0, "alone"),
+        ("long-docs", long_docs(), 0, "alone"),
+    ] {
+        let home = Home::with_own_cache().user_file("odd.wasm", component(&parts));
+        let (ran, peak) = peak_bytes(&home, &["plugin", "show", "./odd.wasm"]);
+        let text = format!("{}{}", ran.stdout, ran.stderr);
+        let start: String = text.chars().take(2000).collect();
+        assert_eq!(ran.code, code, "{name}: {start}");
+        assert!(text.contains(words), "{name}: {start}");
+        assert!(peak <= INSPECTION_BYTES_MAX, "{name}: {} MiB", peak >> 20);
     }
 }

@@ -135,6 +135,9 @@ fn a_byte_counts_as_one_although_it_takes_more_in_the_host() {
     assert_eq!(data(&tools.call("typed.echo.bytes", &small)), &small["bytes"]);
     let text = told(&tools.call("typed.echo.bytes", &bytes(300_000)));
     assert!(text.contains("limits.host-call"), "{text}");
+    // A text takes no more in the host, so it has no multiple of the limit.
+    let text = told(&tools.call("typed.acts.long", &json!({ "bytes": 300_000 })));
+    assert!(text.contains("limits.host-call"), "{text}");
 }
 
 #[test]
@@ -252,6 +255,20 @@ fn a_function_that_cannot_be_called_leaves_the_others() {
         home.run(&["call", "odd.alone"]).ended(0).answers(&["7"]);
         home.run(&["plugin", "show", "odd"]).ended(0).answers(&[words]);
     }
+}
+
+/// One export of any kind made a handler of requests look like a component of no host in
+/// particular, which may import HTTP without a request.
+#[test]
+fn a_handler_of_requests_is_not_of_its_own_interface() {
+    let import = r#"(import "wasi:http/outgoing-handler@0.2.3" (instance))"#;
+    let handler =
+        r#"(instance $handler) (export "wasi:http/incoming-handler@0.2.3" (instance $handler))"#;
+    let listens = manifest("odd", "[[request.listen]]\nkind = \"http\"\nwhy = \"answers\"\n");
+    let home =
+        Home::new().component("odd", &listens, &wat::parse_str(seven(import, handler)).unwrap());
+    let words = "imports wasi:http/outgoing-handler@0.2.3, but plugin.toml does not request net";
+    home.run(&["plugin", "list"]).ended(0).answers(&[words]);
 }
 
 #[test]
