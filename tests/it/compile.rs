@@ -266,7 +266,8 @@ fn a_program_of_webassembly_that_does_not_compile_is_not_ready() {
     let sandbox = sandbox(compiler, Some(cache));
     let file = ComponentFile::new(Path::new("run.wasm"), guest("program")).unwrap();
     sandbox.check_program(&file).unwrap();
-    let error = sandbox.check_compiles(&file).unwrap_err();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let error = runtime.block_on(sandbox.check_compiles(&file)).unwrap_err();
     assert!(matches!(error, LoadError::Compiler { .. }), "{error}");
 }
 

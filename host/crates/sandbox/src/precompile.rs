@@ -40,19 +40,24 @@ impl Sandbox {
         Ok(self.cache.has_result(&self.get_or_create_engine()?.wasm, file))
     }
 
-    /// Compiles a component unless that was done before. Not every failure is stored: one at the
-    /// time limit, or of the compiler itself, is found by trying again.
+    /// Compiles a component unless that was done before, on a thread that may block. Not every
+    /// failure is stored: one at the time limit, or of the compiler itself, is found by trying
+    /// again.
     ///
     /// # Errors
     ///
     /// The component cannot be compiled, now or at an earlier attempt, or the engine cannot be set
     /// up.
-    pub fn check_compiles(&self, file: &ComponentFile) -> Result<(), LoadError> {
-        let engine = &self.get_or_create_engine()?.wasm;
-        if self.cache.has_result(engine, file) {
-            return self.cache.stored_refusal(engine, file).map_or(Ok(()), Err);
+    pub async fn check_compiles(self: &Arc<Self>, file: &ComponentFile) -> Result<(), LoadError> {
+        let engine = self.get_or_create_engine()?;
+        if self.cache.has_result(&engine.wasm, file) {
+            return self.cache.stored_refusal(&engine.wasm, file).map_or(Ok(()), Err);
         }
-        self.cache.load_or_compile(engine, file).map(drop)
+        let (sandbox, file) = (Arc::clone(self), file.clone());
+        let compile = move || sandbox.cache.load_or_compile(&engine.wasm, &file).map(drop);
+        tokio::task::spawn_blocking(compile).await.unwrap_or_else(|error| {
+            Err(LoadError::Compiler { message: format!("its thread ended early: {error}") })
+        })
     }
 
     /// Compiles components in parallel and waits up to `patience` for them.
@@ -89,7 +94,7 @@ impl Sandbox {
                         self.cache.record_compiled(&digest);
                     }
                 }
-                // The queue broke, so each component is compiled when it is first needed.
+                // The queue broke, so each component is compiled when it is inspected or checked.
                 Ok(None) => return BTreeSet::new(),
                 Err(_) => {}
             }

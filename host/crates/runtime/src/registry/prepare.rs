@@ -10,6 +10,7 @@ use futures::future::join_all;
 use sallyport_policy::Manifest;
 use sallyport_process::ProgramKind;
 use sallyport_sandbox::{ComponentFile, ComponentMetadata, LoadError};
+use tokio::time::timeout;
 
 use super::{
     LoadParts,
@@ -123,8 +124,7 @@ fn read_program(
 ) -> Result<ReadComponent, LoadError> {
     let file = parts.sandbox.open_component(path)?;
     if file.digest() != digest {
-        let message = "it changed while it was read".to_owned();
-        return Err(LoadError::Invalid { path: path.to_owned(), message });
+        return Err(LoadError::Changed { path: path.to_owned() });
     }
     parts.sandbox.check_program(&file)?;
     let is_compiled = parts.sandbox.is_compiled(&file)?;
@@ -139,22 +139,20 @@ async fn inspect_component(
     unfinished: &BTreeSet<String>,
 ) -> Result<PreparedComponent, LoadError> {
     let ReadComponent { file, is_program, cached_metadata, .. } = read;
+    let time_max = parts.compile_wait.max(INSPECTION_TIME_MIN);
     let readiness = match cached_metadata {
-        Some(cached_metadata) => ComponentReadiness::Tools(cached_metadata),
-        None if unfinished.contains(file.digest()) => ComponentReadiness::Compiling,
+        Some(cached_metadata) => Some(ComponentReadiness::Tools(cached_metadata)),
+        None if unfinished.contains(file.digest()) => None,
         None if is_program => {
-            parts.sandbox.check_compiles(&file)?;
-            ComponentReadiness::Program
+            let checked = timeout(time_max, parts.sandbox.check_compiles(&file)).await.ok();
+            checked.transpose()?.map(|()| ComponentReadiness::Program)
         }
         None => {
-            let time_max = parts.compile_wait.max(INSPECTION_TIME_MIN);
-            match tokio::time::timeout(time_max, parts.sandbox.inspect_component(&file, manifest))
-                .await
-            {
-                Ok(metadata) => ComponentReadiness::Tools(Box::new(metadata?)),
-                Err(_) => ComponentReadiness::Compiling,
-            }
+            let inspection = parts.sandbox.inspect_component(&file, manifest);
+            let metadata = timeout(time_max, inspection).await.ok();
+            metadata.transpose()?.map(|metadata| ComponentReadiness::Tools(Box::new(metadata)))
         }
     };
+    let readiness = readiness.unwrap_or(ComponentReadiness::Compiling);
     Ok(PreparedComponent { file, readiness })
 }
