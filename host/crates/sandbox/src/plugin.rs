@@ -239,8 +239,7 @@ impl Sandbox {
             counters: HostCallCounters::default(),
             shared_state: Arc::clone(shared_state),
             limits,
-            file_copies: opened.file_copies,
-            disk: Arc::clone(&self.disk),
+            _file_copies: opened.file_copies,
         })
     }
 }
