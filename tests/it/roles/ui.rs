@@ -103,6 +103,7 @@ fn a_ui_is_told_every_event() {
         (UiEvent::ToolCallFinished(result), &["files.write", "call-3", "denied"]),
         (UiEvent::ReadyForInput, &["ReadyForInput"]),
         (UiEvent::StateChanged(UiActivity::WaitingForApproval), &["WaitingForApproval"]),
+        (UiEvent::Other(r#"{"type":"session"}"#.to_owned()), &["Other", "session"]),
     ] {
         assert_eq!(event(&player, &session, told).outcome.as_str(), "completed");
         let drawn = session.log().remove(0);

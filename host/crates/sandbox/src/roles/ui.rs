@@ -26,6 +26,8 @@ pub enum UiEvent {
     StateChanged(UiActivity),
     /// A line that the user typed where the host reads a terminal or standard input.
     Line(String),
+    /// Something that the contract has no case for: a JSON object with a `type`.
+    Other(String),
 }
 
 /// A complete message.
@@ -74,7 +76,7 @@ pub struct UiToolCallRequest {
     pub arguments: String,
     /// What the plugin could do, or why the question is asked.
     pub security_warning: Option<String>,
-    /// A JSON object for programs. `request` contains everything that would be sent.
+    /// A JSON object with the parts of the warning, for UIs that lay them out.
     pub extra: Option<String>,
 }
 

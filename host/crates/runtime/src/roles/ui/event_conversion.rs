@@ -7,7 +7,7 @@ use sallyport_sandbox::roles::{
     UiToolCallResult,
 };
 use sallyport_session::{SessionActivity, SessionEvent, TurnEnd};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::roles::origin_text;
 
@@ -113,7 +113,7 @@ fn tool_call_request(confirmation_id: u64, request: &ApprovalRequest) -> UiToolC
     let arguments = match text {
         "" => "{}".to_owned(),
         text if is_json => text.to_owned(),
-        text => serde_json::Value::from(text).to_string(),
+        text => Value::from(text).to_string(),
     };
     UiToolCallRequest {
         confirmation_id,
@@ -121,8 +121,32 @@ fn tool_call_request(confirmation_id: u64, request: &ApprovalRequest) -> UiToolC
         tool: request.call.tool.to_string(),
         arguments,
         security_warning: Some(security_warning(request)),
-        extra: request.request.as_deref().map(|preview| json!({ "request": preview }).to_string()),
+        extra: Some(question_parts(request).to_string()),
     }
+}
+
+/// The parts of the question, for a UI that lays them out in its own way. Absent parts are left
+/// out.
+fn question_parts(request: &ApprovalRequest) -> Value {
+    let mut parts = json!({
+        "plugin": request.call.tool.plugin,
+        "version": request.plugin_version,
+        "digest": request.plugin_digest,
+        "reason": request.reason,
+        "permissions": request.capabilities,
+    });
+    let access = Some(access_description(request)).filter(|text| !text.is_empty());
+    let optional = [
+        ("access", access.map(Value::from)),
+        ("always", request.rule.as_deref().map(Value::from)),
+        ("request", request.request.as_deref().map(|preview| json!(preview))),
+    ];
+    for (name, part) in optional {
+        if let Some(part) = part {
+            parts[name] = part;
+        }
+    }
+    parts
 }
 
 /// Describes the access with all data that would leave, the reason for the question, and the

@@ -22,6 +22,7 @@ pub(super) fn ui_event_to_wit(event: UiEvent) -> wit::Event {
         UiEvent::ReadyForInput => wit::Event::ReadyForInput,
         UiEvent::StateChanged(activity) => wit::Event::StateChanged(activity_to_wit(activity)),
         UiEvent::Line(text) => wit::Event::Line(text),
+        UiEvent::Other(json) => wit::Event::Other(json),
     }
 }
 
