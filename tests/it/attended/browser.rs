@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use super::{authority, home, post};
-use crate::support::{Browser, Response, Running, Server, home::repository};
+use crate::support::{
+    Browser, Home, OpenAi, Reply, Response, Running, Server, home::repository, patience::until_so,
+};
 
 /// What the service answers: two calls, then words.
 const ANSWER: &str = "It is **noon** by the tall clock, sir.\n\n- the clock was asked\n- the machine \
@@ -116,6 +118,7 @@ fn a_conversation_of_plugins_alone_in_a_real_browser() {
     browser.click("#send");
     browser.sees(".message.user:nth-of-type(n+3)", "Thank you.");
     browser.picture(&picture("ui-html"));
+    assert_eq!(browser.complaints(), [""; 0]);
 
     let (code, _, stderr) = program.interrupted();
     assert_eq!(code, 0, "{stderr}");
@@ -134,6 +137,109 @@ fn check_requests(service: &Server) {
     let second = &seen[1].body;
     assert!(second.contains("UTC") && second.contains("denied"), "{second}");
     assert!(!seen.iter().any(|request| request.body.contains("4711")));
+}
+
+/// A chat on the page, with a model that follows a script and a folder that the plugin may change.
+fn chat(script: Vec<Reply>) -> (OpenAi, Home) {
+    let model = OpenAi::start(script);
+    let home = home(&["ui-html", "files", "clock"], "").user_file("notes/todo.txt", "plain");
+    let path = home.user_path("notes");
+    let home = home.policy(format!(
+        r#"
+[plugin.ui-html]
+ui = {{ confirm = true }}
+listen = ["http://127.0.0.1:0/ui"]
+
+[plugin.files]
+fs = [{{ path = {path:?}, mount = "/data", access = "read-write" }}]
+"#
+    ));
+    let home = home.env("OPENAI_BASE_URL", model.base_url()).env("OPENAI_API_KEY", "k");
+    (model, home)
+}
+
+const CHAT: [&str; 5] = ["chat", "--model", "scripted-model", "--ui", "ui-html"];
+
+#[test]
+fn the_empty_page_shows_the_model_the_tools_and_how_to_approve() {
+    let Some(browser) = Browser::start() else { return };
+    let (_model, home) = chat(vec![Reply::Text("Hello.")]);
+    let program = Running::start(&home, &CHAT);
+    browser.open(&program.behind("ui-html shows the session at "));
+    browser.sees("#model", "scripted-model");
+    let shown = browser.sees("#welcome", "Start a conversation");
+    for words in ["clock.get_time", "Approvals", "does not start before you allow it"] {
+        assert!(shown.contains(words), "{words} in {shown}");
+    }
+    browser.click("#welcome .ideas button");
+    let typed = browser.script("return document.getElementById('input').value");
+    assert_eq!(typed, "What time is it in Tokyo?");
+    browser.click("#tab-plugins");
+    let files = browser.sees("#plugins [data-plugin=files]", "/data");
+    assert!(files.contains("0.1.0") && files.contains("digest "), "{files}");
+    browser.sees("#plugins [data-plugin=clock]", "nothing granted");
+    browser.click("#send");
+    browser.sees(".message.assistant", "Hello.");
+    let hidden = "return [document.getElementById('welcome').hidden, \
+                  document.getElementById('view-plugins').hidden]";
+    assert_eq!(browser.script(hidden), json!([true, true]), "the conversation is in view");
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn a_question_shows_version_digest_and_rule_and_the_audit_its_answer() {
+    let Some(browser) = Browser::start() else { return };
+    let call = ("1", "files__list", r#"{"path":"/data"}"#.to_owned());
+    let (_model, home) = chat(vec![Reply::Calls(vec![call]), Reply::Text("One file.")]);
+    let program = Running::start(&home, &CHAT);
+    browser.open(&program.behind("ui-html shows the session at "));
+    browser.types("#input", "What is there?");
+    browser.click("#send");
+    browser.sees(".question", "Allow files.list?");
+    let plugin = home.run(&["plugin", "show", "files", "--output", "json"]).ended(0);
+    let plugin: Value = serde_json::from_str(&plugin.stdout).unwrap();
+    let shown = browser.sees(".question .facts", plugin["digest"].as_str().unwrap());
+    assert!(shown.contains("files 0.1.0") && shown.contains("/data"), "{shown}");
+    browser.click(".question .always summary");
+    let rule = browser.sees(".question .always .rule", "[[rule]]");
+    assert!(rule.contains("files.list") && rule.contains("allow"), "{rule}");
+    browser.click(".question button.approve");
+    browser.sees(".message.assistant", "One file.");
+    browser.sees(".call[data-tool='files.list'] .line", "allowed by you");
+    browser.click(".call[data-tool='files.list'] summary");
+    browser.sees(".call[data-tool='files.list'] pre", "todo.txt");
+    browser.click("#tab-audit");
+    browser.sees("#audit tr[data-kind=decision]", "files.list");
+    let audit = browser.sees("#audit tr[data-kind=call]", "files.list");
+    assert!(audit.contains("completed"), "{audit}");
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// An answer of more than 64 KiB ended in "…", and a turned phone showed the middle of it.
+#[test]
+fn a_long_answer_unfolds_and_a_turned_page_stays_at_its_end() {
+    let Some(browser) = Browser::start() else { return };
+    let long = format!("{}\n\nThe last word.", "A line of a long answer.\n\n".repeat(4000));
+    let (_model, home) = chat(vec![Reply::Text(long.leak())]);
+    let program = Running::start(&home, &CHAT);
+    browser.resizes(600, 900);
+    browser.open(&program.behind("ui-html shows the session at "));
+    browser.types("#input", "Tell me everything.");
+    browser.click("#send");
+    browser.sees(".message.assistant .rest", "Show the remaining");
+    for (width, height) in [(900, 450), (600, 900), (900, 450)] {
+        browser.resizes(width, height);
+        let below = "const view = document.getElementById('view-chat'); \
+                     return [innerWidth, view.scrollHeight - view.scrollTop - view.clientHeight]";
+        until_so("the end in view", || {
+            let seen: Vec<f64> = serde_json::from_value(browser.script(below)).unwrap();
+            seen[0] == f64::from(width) && seen[1] < 2.0
+        });
+    }
+    browser.click(".message.assistant .rest");
+    browser.sees(".message.assistant", "The last word.");
+    browser.loses(".message.assistant .rest");
+    assert_eq!(browser.complaints(), [""; 0]);
 }
 
 /// Where a picture of the page is kept, for whoever wants to look.

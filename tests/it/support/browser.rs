@@ -66,7 +66,9 @@ impl Browser {
         let mut args: Vec<String> = FLAGS.iter().map(|&flag| flag.to_owned()).collect();
         args.push(format!("--user-data-dir={}", profile.path().join("profile").display()));
         let options = json!({ "binary": CHROMIUM, "args": args });
-        let wanted = json!({ "alwaysMatch": { "goog:chromeOptions": options } });
+        let logs = json!({ "browser": "ALL" });
+        let wanted = json!({ "goog:chromeOptions": options, "goog:loggingPrefs": logs });
+        let wanted = json!({ "alwaysMatch": wanted });
         let authority = format!("127.0.0.1:{port}");
         let mut browser = Self { driver, authority, session: String::new(), _profile: profile };
         let begun = browser.tell("POST", "", &json!({ "capabilities": wanted })).unwrap();
@@ -136,6 +138,14 @@ impl Browser {
     #[track_caller]
     pub(crate) fn script(&self, script: &str) -> Value {
         self.tell("POST", "/execute/sync", &json!({ "script": script, "args": [] })).unwrap()
+    }
+
+    /// What the browser has complained about since it was last asked: errors of scripts, what a
+    /// policy forbade, what could not be loaded.
+    #[track_caller]
+    pub(crate) fn complaints(&self) -> Vec<String> {
+        let log = self.tell("POST", "/se/log", &json!({ "type": "browser" })).unwrap();
+        log.as_array().unwrap().iter().map(|entry| entry["message"].to_string()).collect()
     }
 
     /// Keeps a picture of the page.

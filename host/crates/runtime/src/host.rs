@@ -14,7 +14,7 @@ use sallyport_contract::{
 use sallyport_policy::{SecretSource, source::nearest_match};
 use sallyport_sandbox::{CompileProgress, Compiler, Sandbox, SandboxOptions, SystemResolver};
 use sallyport_session::{SessionHandle, UnattendedConsent};
-use sallyport_store::{AuditLog, HostStore, StoreError, audit::HostUser};
+use sallyport_store::{AuditEntry, AuditFilter, AuditLog, HostStore, StoreError, audit::HostUser};
 use tokio::sync::{Mutex, broadcast};
 
 use crate::{
@@ -308,6 +308,17 @@ impl Host {
     }
 
     /// Calls one tool, with all checks of the gate, outside of any session. `arguments` is JSON text.
+    /// Returns records of the audit, among them all that were accepted before the call.
+    ///
+    /// # Errors
+    ///
+    /// The audit cannot be read.
+    pub async fn read_audit(&self, filter: AuditFilter) -> Result<Vec<AuditEntry>, StoreError> {
+        // A record that cannot be written is reported by the next call, and when the host closes.
+        let _ = self.log.wait_until_durable().await;
+        self.store.audit.read_records(filter).await
+    }
+
     /// Dropping the future cancels the call.
     pub async fn call(&self, principal: &Principal, tool: ToolId, arguments: String) -> CallReport {
         let context = principal.call_context("call-1".to_owned(), &new_session_id());

@@ -15,7 +15,10 @@ use sallyport_runtime::{config::ConfigFlags, gate::now_ms};
 use sallyport_store::{AuditEntry, AuditFilter, AuditKind, AuditProblem, HostStore, StoreError};
 use serde_json::{Value, json};
 
-pub(super) use self::{args::AuditCommand, table::answer_text};
+pub(super) use self::{
+    args::AuditCommand,
+    table::{record_details, result_text, subject_text},
+};
 use self::{
     args::{AuditFilterArgs, AuditShowArgs, RecordFormat},
     table::{entry_row, time_text},
@@ -86,6 +89,7 @@ fn filter_from_args(args: &AuditFilterArgs) -> Result<AuditFilter, CommandFailur
         denied: args.denied,
         since_ms: moment(&args.since)?,
         until_ms: moment(&args.until)?,
+        after_seq: None,
         limit: args.number,
         newest_first: true,
     })

@@ -30,7 +30,7 @@ pub(super) fn unreadable_text(entry: &AuditEntry) -> String {
 }
 
 /// The tool or the plugin that a record is about.
-pub(super) fn subject_text(record: &AuditRecord) -> String {
+pub(in crate::cli) fn subject_text(record: &AuditRecord) -> String {
     match (&record.plugin, &record.tool) {
         (Some(plugin), Some(tool)) => format!("{plugin}.{tool}"),
         (Some(plugin), None) => plugin.clone(),
@@ -39,7 +39,7 @@ pub(super) fn subject_text(record: &AuditRecord) -> String {
 }
 
 /// The decision or the outcome, such as `completed in 12 ms, 1.5 MiB`.
-pub(super) fn result_text(record: &AuditRecord) -> String {
+pub(in crate::cli) fn result_text(record: &AuditRecord) -> String {
     let decision = record.decision.map(Decision::as_str);
     let words = decision.into_iter().chain(record.outcome.as_deref());
     let mut text = words.collect::<Vec<_>>().join(" ");
@@ -55,7 +55,7 @@ pub(super) fn result_text(record: &AuditRecord) -> String {
 }
 
 /// The reason, the message and the effects of a record.
-pub(super) fn record_details(record: &AuditRecord) -> Vec<String> {
+pub(in crate::cli) fn record_details(record: &AuditRecord) -> Vec<String> {
     let user = record.user.as_ref().filter(|user| *user != LOCAL_USER);
     let user = user.map(|user| format!("for {user}"));
     let words = [&record.grounds, &record.message].into_iter().flatten().cloned();

@@ -28,7 +28,7 @@ use sallyport_runtime::{
     session::Events,
 };
 use sallyport_sandbox::roles::UiEvent;
-use sallyport_session::{FrontEndCommand, SessionEvent, TurnEnd};
+use sallyport_session::{FrontEndCommand, SessionActivity, SessionEvent, TurnEnd};
 use serde_json::json;
 use tokio::{
     sync::{mpsc, oneshot},
@@ -40,6 +40,7 @@ use super::{
     optional_inputs::{ShutdownMode, next_command, next_line, next_ui_status, wait_for_end},
     participants::Participants,
     questions::{AnswerSource, OpenQuestions},
+    session_facts::SessionFacts,
     terminal_surface::TerminalSurface,
 };
 use crate::cli::{
@@ -74,6 +75,7 @@ pub(super) struct AttendedSession<'a> {
     settings: &'a HostSettings,
     surface: Arc<TerminalSurface>,
     participants: Participants,
+    facts: SessionFacts<'a>,
     ui: Option<UiPluginHandle>,
     questions: OpenQuestions,
     /// The extent to which the first question at the terminal was shown.
@@ -98,6 +100,7 @@ impl<'a> AttendedSession<'a> {
     pub(super) fn new(
         session: HostSession,
         participants: Participants,
+        facts: SessionFacts<'a>,
         settings: &'a HostSettings,
         surface: Arc<TerminalSurface>,
     ) -> Self {
@@ -123,6 +126,7 @@ impl<'a> AttendedSession<'a> {
             settings,
             surface,
             participants,
+            facts,
             ui: None,
             questions: OpenQuestions::new(answer_source),
             shown_question: None,
@@ -141,6 +145,9 @@ impl<'a> AttendedSession<'a> {
 
     /// Runs the session to its end.
     pub(super) async fn run(mut self, mut events: Events) -> Result<ExitStatus, SessionStartError> {
+        if self.participants.ui.is_some() {
+            self.facts.skip_old_records().await;
+        }
         let mut tasks = JoinSet::new();
         let mut interrupt = pin!(setup::wait_for_interrupt());
         self.lines =
@@ -222,6 +229,7 @@ impl<'a> AttendedSession<'a> {
                 Arc::clone(&selected_ui.command_handler),
             );
             early_events.into_iter().for_each(|event| ui.send_event(event));
+            self.send_facts().await;
             self.ui = Some(ui);
         }
         Ok(())
@@ -453,10 +461,18 @@ impl<'a> AttendedSession<'a> {
                 }
             }
             SessionEvent::CallFinished { report, .. } => self.show_fix(&report.outcome),
+            SessionEvent::State { state: SessionActivity::Ready } => self.send_facts().await,
             SessionEvent::TurnEnded { reason, .. } => self.end_turn(&reason),
             _ => {}
         }
     }
+    /// Sends the UI what is new about the session besides the conversation.
+    async fn send_facts(&mut self) {
+        if let Some(ui) = &self.ui {
+            self.facts.news().await.into_iter().for_each(|event| ui.send_event(event));
+        }
+    }
+
 
     fn end_turn(&mut self, end: &TurnEnd) {
         let origin = self.current_turn.take().flatten();

@@ -10,6 +10,7 @@ mod attended_session;
 mod optional_inputs;
 mod participants;
 mod questions;
+mod session_facts;
 mod terminal_surface;
 
 use std::{io::IsTerminal, sync::Arc};
@@ -36,6 +37,7 @@ use args::AttendedSessionOptions;
 pub(super) use args::ListenArgs;
 use attended_session::AttendedSession;
 use participants::Participants;
+use session_facts::SessionFacts;
 use terminal_surface::TerminalSurface;
 
 /// The reason why the session cannot start.
@@ -124,10 +126,14 @@ async fn run_attended_session(
         let surface = Arc::new(TerminalSurface::new(*out));
         let participants =
             Participants::gather(options, host.roles(), &session_id, &surface).await?;
-        print_overview(&participants, prepared.parts.model.name(), &host, out);
+        let model_name = prepared.parts.model.name().to_owned();
+        print_overview(&participants, &model_name, &host, out);
+        let may_confirm = participants.ui.as_ref().is_some_and(|ui| ui.may_confirm);
+        let facts = SessionFacts::new(&host, &model_name, &session_id, may_confirm);
         let (session, events) = host.start_session(prepared)?;
         let timekeeper = host.start_timekeeper();
-        let attended_session = AttendedSession::new(session, participants, &settings, surface);
+        let attended_session =
+            AttendedSession::new(session, participants, facts, &settings, surface);
         let exit_result = attended_session.run(events).await;
         timekeeper.stop().await;
         print_resume_hint(options, &settings, &session_id, out).await;

@@ -27,6 +27,8 @@ pub struct AuditFilter {
     pub since_ms: Option<u64>,
     /// Before this time, in milliseconds since 1970.
     pub until_ms: Option<u64>,
+    /// Only records with a higher number than this.
+    pub after_seq: Option<u64>,
     /// At most this many records.
     pub limit: Option<usize>,
     /// Newest record first.

@@ -32,7 +32,7 @@ fn filters_pick_what_they_say() {
     let text = |text: &str| Some(text.to_owned());
     let all = AuditFilter::default;
     type Fits = fn(u64) -> bool;
-    let rows: [(AuditFilter, Fits); 10] = [
+    let rows: [(AuditFilter, Fits); 12] = [
         (all(), |_| true),
         (AuditFilter { plugin: text("mail"), ..all() }, |n| n % 2 == 0),
         (AuditFilter { tool: text("tool-3"), ..all() }, |n| n % 10 == 3),
@@ -42,6 +42,8 @@ fn filters_pick_what_they_say() {
         (AuditFilter { kind: Some(AuditKind::Policy), ..all() }, |n| n % 7 == 0),
         (AuditFilter { since_ms: Some(300_000), ..all() }, |n| n >= 300),
         (AuditFilter { until_ms: Some(300_000), ..all() }, |n| n < 300),
+        (AuditFilter { after_seq: Some(700), ..all() }, |n| n > 700),
+        (AuditFilter { after_seq: Some(u64::MAX), ..all() }, |_| false),
         (AuditFilter { plugin: text("mail"), tool: text("tool-3"), ..all() }, |_| false),
     ];
     for (filter, fits) in rows {

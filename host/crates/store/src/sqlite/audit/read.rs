@@ -41,11 +41,14 @@ impl<'s> AuditEntryReader<'s> {
         let Some(from) = self.next.take() else { return Ok(()) };
         let (compare, order) = if self.filter.newest_first { ("<=", "DESC") } else { (">=", "") };
         let sql = format!(
-            "SELECT {COLUMNS} FROM audit WHERE seq {compare} ?1 ORDER BY seq {order} LIMIT ?2"
+            "SELECT {COLUMNS} FROM audit WHERE seq {compare} ?1 AND seq > ?3 ORDER BY seq {order} \
+             LIMIT ?2"
         );
+        let after = self.filter.after_seq.map(|seq| i64::try_from(seq).unwrap_or(i64::MAX));
+        let after = after.unwrap_or(i64::MIN);
         self.store.with_connection(|connection| {
             let mut statement = connection.prepare(&sql)?;
-            let mut rows = statement.query((from, PAGE_ROWS))?;
+            let mut rows = statement.query((from, PAGE_ROWS, after))?;
             while let Some(row) = rows.next()? {
                 let seq: i64 = row.get("seq")?;
                 let step = if self.filter.newest_first { -1 } else { 1 };
