@@ -156,7 +156,7 @@ fn a_report_fits_wide_and_narrow_windows() {
         browser.resizes(width, 900);
         browser.sees("#denials", "hostile.echo");
         browser.sees("#chain", "The audit is intact.");
-        let narrow = browser.script("return matchMedia('(max-width: 44rem)').matches");
+        let narrow = browser.script("return matchMedia('(max-width: 52rem)').matches");
         assert_eq!(narrow, json!(is_narrow), "{width}");
         let fits =
             "let page = document.documentElement; return page.scrollWidth <= page.clientWidth";

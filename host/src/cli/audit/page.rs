@@ -19,9 +19,15 @@ const STYLE: &str = include_str!("report.css");
 const CONTENT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
                               form-action 'none'";
 
-/// Most records that the page lists one by one, which a browser shows without a wait. The totals
-/// count all.
+/// Most rows of a table that grows with the records. A browser shows so many without a wait. The
+/// totals count all.
 const LISTED_MAX: usize = 2000;
+
+/// Longest table that is open at first, in rows. A reader scrolls past it without effort.
+const OPEN_MAX: usize = 50;
+
+/// The name of a column of bars. They repeat numbers, so a screen reader leaves them out.
+const SHARE: &str = "Share";
 
 /// Renders the page.
 pub(super) fn render_page(report: &AuditReport) -> String {
@@ -37,15 +43,16 @@ pub(super) fn render_page(report: &AuditReport) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                h1 { "Audit report" }
-                (summary(report))
-                (chain_section(report))
-                (timeline_section(&report.timeline()))
-                (tool_section(&report.tools()))
-                (denial_section(report))
-                (answer_section(report))
-                (policy_section(report))
-                (record_section(&report.entries))
+                header { h1 { "Audit report" } (summary(report)) }
+                main {
+                    (chain_section(report))
+                    (timeline_section(&report.timeline()))
+                    (tool_section(&report.tools()))
+                    (denial_section(report))
+                    (answer_section(report))
+                    (policy_section(report))
+                    (record_section(&report.entries))
+                }
             }
         }
     };
@@ -69,14 +76,38 @@ fn summary(report: &AuditReport) -> Markup {
             @for condition in &report.conditions { ", " (foreign(condition)) }
             "."
         }
+        (figures(report))
+    }
+}
+
+/// The numbers to read first.
+fn figures(report: &AuditReport) -> Markup {
+    let tools = report.tools();
+    let sum = |count: fn(&ToolTotals) -> u64| tools.iter().map(|(_, totals)| count(totals)).sum();
+    let figures: [(&str, u64); 5] = [
+        ("Calls", sum(|totals| totals.calls)),
+        ("Completed", sum(|totals| totals.completed)),
+        ("Denials", report.denials().len() as u64),
+        ("Answers of users", report.answers().len() as u64),
+        ("Changes of the policy", report.policy_changes().count() as u64),
+    ];
+    html! { dl { @for (name, count) in figures { div { dt { (name) } dd { (count) } } } } }
+}
+
+/// A section with a heading, which names it for a screen reader too.
+fn section(id: &str, heading: &str, content: Markup) -> Markup {
+    let heading_id = format!("{id}-heading");
+    html! {
+        section id=(id) aria-labelledby=(heading_id) { h2 id=(heading_id) { (heading) } (content) }
     }
 }
 
 fn chain_section(report: &AuditReport) -> Markup {
     let chain = &report.verification;
-    html! {
-        section id="chain" {
-            h2 { "The chain" }
+    section(
+        "chain",
+        "The chain",
+        html! {
             @if chain.is_intact() {
                 p.good { "The audit is intact." }
             } @else {
@@ -87,97 +118,100 @@ fn chain_section(report: &AuditReport) -> Markup {
             @if !chain.problems.is_empty() {
                 ul { @for problem in &chain.problems { li { (foreign(&problem.to_string())) } } }
             }
-        }
-    }
+        },
+    )
 }
 
 fn timeline_section(periods: &[TimelinePeriod]) -> Markup {
     let most = periods.iter().map(|period| period.calls.max(period.denials)).max().unwrap_or(0);
-    html! {
-        section id="timeline" {
-            h2 { "Timeline" }
-            (table(&["From", "Calls", "Denials", ""], periods.iter().map(|period| html! {
+    section(
+        "timeline",
+        "Timeline",
+        html! {
+            (table(&["From", "Calls", "Denials", SHARE], periods.iter().map(|period| html! {
                 td data-name="From" { (moment(period.from_ms)) }
                 td.number data-name="Calls" { (period.calls) }
                 td.number data-name="Denials" { (period.denials) }
-                td { (bar(period.calls, most, "bar")) (bar(period.denials, most, "bar denied")) }
+                td.bars aria-hidden="true" { (bar(period.calls, most, "bar")) (bar(period.denials, most, "bar denied")) }
             })))
-        }
-    }
+        },
+    )
 }
 
 fn tool_section(tools: &[(String, ToolTotals)]) -> Markup {
     let most = tools.iter().map(|(_, totals)| totals.calls).max().unwrap_or(0);
-    let names = ["Tool", "Calls", "Completed", "Denied", "Time", ""];
-    html! {
-        section id="tools" {
-            h2 { "Calls per tool" }
+    let names = ["Tool", "Calls", "Completed", "Denied", "Time", SHARE];
+    section(
+        "tools",
+        "Calls per tool",
+        html! {
             (table(&names, tools.iter().map(|(tool, totals)| html! {
                 td data-name="Tool" { (foreign(tool)) }
                 td.number data-name="Calls" { (totals.calls) }
                 td.number data-name="Completed" { (totals.completed) }
                 td.number data-name="Denied" { (totals.denied) }
                 td.number data-name="Time" { (totals.elapsed_ms) " ms" }
-                td { (bar(totals.calls, most, "bar")) }
+                td.bars aria-hidden="true" { (bar(totals.calls, most, "bar")) }
             })))
-        }
-    }
+        },
+    )
 }
 
 fn denial_section(report: &AuditReport) -> Markup {
-    html! {
-        section id="denials" {
-            h2 { "Denials" }
-            (table(&["Time", "Call", "Denied", "Reason"], report.denials().iter().map(|line| html! {
+    section(
+        "denials",
+        "Denials",
+        html! {
+            (newest(&["Time", "Call", "Denied", "Reason"], &report.denials(), |line| html! {
                 (call_cells(line.record))
                 td data-name="Denied" { (foreign(line.what.unwrap_or("the call"))) }
                 td data-name="Reason" { (foreign(line.why.unwrap_or_default())) }
-            })))
-        }
-    }
+            }))
+        },
+    )
 }
 
 fn answer_section(report: &AuditReport) -> Markup {
     let names = ["Time", "Call", "Asked about", "Answer", "User"];
-    html! {
-        section id="answers" {
-            h2 { "Answers of users" }
-            (table(&names, report.answers().iter().map(|line| html! {
+    section(
+        "answers",
+        "Answers of users",
+        html! {
+            (newest(&names, &report.answers(), |line| html! {
                 (call_cells(line.record))
                 td data-name="Asked about" { (foreign(line.what.unwrap_or("the call"))) }
-                td data-name="Answer" { (foreign(line.answer)) }
+                td data-name="Answer" { (foreign(&line.answer)) }
                 td data-name="User" { (user(line.record)) }
-            })))
-        }
-    }
+            }))
+        },
+    )
 }
 
 fn policy_section(report: &AuditReport) -> Markup {
-    html! {
-        section id="policy" {
-            h2 { "Changes of the policy" }
-            (table(&["Time", "Plugin", "Change", "User"], report.policy_changes().map(|record| html! {
+    let changes: Vec<&AuditRecord> = report.policy_changes().collect();
+    section(
+        "policy",
+        "Changes of the policy",
+        html! {
+            (newest(&["Time", "Plugin", "Change", "User"], &changes, |record| html! {
                 td data-name="Time" { (moment(record.at_ms)) }
                 td data-name="Plugin" { (foreign(&subject_text(record))) }
                 td data-name="Change" { (foreign(record.message.as_deref().unwrap_or_default())) }
                 td data-name="User" { (user(record)) }
-            })))
-        }
-    }
+            }))
+        },
+    )
 }
 
 fn record_section(entries: &[AuditEntry]) -> Markup {
-    let left_out = entries.len().saturating_sub(LISTED_MAX);
-    html! {
-        section id="records" {
-            h2 { "Records" }
-            @if left_out > 0 {
-                p.faint { "The newest " (LISTED_MAX) ". " (left_out) " older ones are left out here." }
-            }
-            (table(&["Record", "Time", "Kind", "About", "Result", "Details"],
-                entries[left_out..].iter().map(record_cells)))
-        }
-    }
+    let names = ["Record", "Time", "Kind", "About", "Result", "Details"];
+    section(
+        "records",
+        "Records",
+        html! {
+            (newest(&names, entries, record_cells))
+        },
+    )
 }
 
 fn record_cells(entry: &AuditEntry) -> Markup {
@@ -185,7 +219,7 @@ fn record_cells(entry: &AuditEntry) -> Markup {
         td.number data-name="Record" { (entry.seq) }
         @if let Some(record) = &entry.record {
             td data-name="Time" { (moment(record.at_ms)) }
-            td data-name="Kind" { (record.kind.as_str()) }
+            td.kind data-name="Kind" { (record.kind.as_str()) }
             td data-name="About" { (foreign(&subject_text(record))) }
             td.result data-name="Result" { (foreign(&result_text(record))) }
             td data-name="Details" {
@@ -210,6 +244,22 @@ fn user(record: &AuditRecord) -> Markup {
     foreign(user.unwrap_or(&record.who.name))
 }
 
+/// A table of the last rows.
+fn newest<T>(names: &[&str], rows: &[T], cells: impl Fn(&T) -> Markup) -> Markup {
+    let left_out = rows.len().saturating_sub(LISTED_MAX);
+    html! {
+        @if left_out > 0 {
+            p.faint { "The newest " (LISTED_MAX) ". " (left_out) " older ones are left out here." }
+        }
+        @let shown = table(names, rows[left_out..].iter().map(cells));
+        @if rows.len() <= OPEN_MAX {
+            (shown)
+        } @else {
+            details { summary { "Show " (rows.len() - left_out) " rows" } (shown) }
+        }
+    }
+}
+
 /// A table, or the word for an empty one.
 fn table(names: &[&str], rows: impl Iterator<Item = Markup>) -> Markup {
     let rows: Vec<Markup> = rows.collect();
@@ -218,11 +268,15 @@ fn table(names: &[&str], rows: impl Iterator<Item = Markup>) -> Markup {
             p.faint { "None." }
         } @else {
             table {
-                thead { tr { @for name in names { th scope="col" { (name) } } } }
+                thead { tr { @for name in names { (column_heading(name)) } } }
                 tbody { @for row in rows { tr { (row) } } }
             }
         }
     }
+}
+
+fn column_heading(name: &str) -> Markup {
+    html! { th scope="col" aria-hidden=[(name == SHARE).then_some("true")] { (name) } }
 }
 
 fn bar(part: u64, whole: u64, class: &str) -> Markup {
