@@ -238,13 +238,11 @@ impl<'a> InteractiveChat<'a> {
 
     /// Handles inputs until the user leaves or starts a new session.
     async fn run_event_loop(&mut self, events: &mut Events, inputs: &mut ChatInputs) -> NextAction {
-        match self.first_input.take() {
-            Some(line) => {
-                self.view.print_lines(&view::typed_lines(&self.model_name, &line));
-                self.handle_line(line).await;
-            }
-            None => self.read_next_input().await,
+        if let Some(line) = self.first_input.take() {
+            self.view.print_lines(&view::typed_lines(&self.model_name, &line));
+            self.handle_line(line).await;
         }
+        self.read_next_input().await;
         loop {
             self.update_typing_ahead();
             if let (Some(next_action), ChatActivity::Idle) = (self.next_action, self.activity) {
@@ -307,9 +305,9 @@ impl<'a> InteractiveChat<'a> {
             }
             KeyboardInput::TypedAhead(input) => self.handle_typed_ahead(input).await,
             KeyboardInput::Key(id, answer) => self.handle_answer_key(id, answer).await,
-            KeyboardInput::Folder(id, input) => self.handle_folder(id, input),
             KeyboardInput::Arguments(id, input) => self.handle_edited_arguments(id, input).await,
             KeyboardInput::Reason(id, input) => self.handle_denial_reason(id, input).await,
+            KeyboardInput::Folder(id, input) => self.handle_folder(id, input),
         }
     }
 
