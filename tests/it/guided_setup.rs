@@ -89,7 +89,7 @@ fn the_first_answer_takes_few_keys() {
         ("Enter to skip:", "1\r"),
         ("Key of openai", "\r"),
         ("(k)?", "\r"),
-        ("Enter for m:", "\r"),
+        ("Enter for m, s to skip:", "\r"),
         ("Write this?", "y\r"),
         ("Enter for none:", "1\r"),
         ("Write this?", "y\r"),
@@ -107,6 +107,36 @@ fn the_first_answer_takes_few_keys() {
     assert!(count <= KEYS_MAX, "{count} keys");
     assert!(!person.screen().contains(KEY), "{}", person.screen());
     check_written(&home);
+}
+
+/// A key that a terminal cuts was dropped without a word, and `s` was sent as a model's name.
+#[test]
+fn a_step_is_skipped_with_s_and_a_key_that_cannot_be_used_is_reported() {
+    let server = server();
+    let home = home(&server);
+    let before = text(&home, "sallyport.toml");
+    for (key, question) in [("x".repeat(4200), "Enter for none:"), (KEY.to_owned(), "s to skip:")] {
+        let mut person = Person::start(&home, &["setup"]);
+        person.sees_last_with("Enter to skip:");
+        person.types("1\r");
+        person.sees_last_with("Key of openai");
+        person.types(&format!("{key}\r"));
+        if key == KEY {
+            person.sees_last_with("(k)?");
+            person.types("\r");
+        }
+        person.sees_last_with(question);
+        assert_eq!(person.screen().contains("too long for a terminal line"), key != KEY);
+        if key == KEY {
+            person.types("s\r");
+        }
+        person.sees_last_with("Enter for none:");
+        person.types("s\r");
+        person.sees("starts a conversation");
+        assert_eq!(person.ends(), 0);
+        assert_eq!(text(&home, "sallyport.toml"), before);
+    }
+    assert!(server.seen().iter().all(|request| !request.target.ends_with("completions")));
 }
 
 #[test]
@@ -157,6 +187,8 @@ fn a_setup_that_cannot_work_writes_nothing() {
         (&openai, 4, "OPENAI_API_KEY is not set"),
         (&[&openai[..], &["--key-from-env", "NOPE"]].concat(), 2, "\"NOPE\" is not set"),
         (&[&openai[..], &["--key-from-env", "WRONG"]].concat(), 4, "--no-check"),
+        // A confirmation is no answer to a failed check.
+        (&[&openai[..], &["--key-from-env", "WRONG", "--yes"]].concat(), 4, "--no-check"),
         (&[&openai[..], &["--key-from-stdin"]].concat(), 2, "it is empty"),
         (&["setup", "--grant-requested", "wether"], 2, "did you mean weather"),
     ] {
@@ -213,12 +245,22 @@ fn a_chat_begins_with_the_message_of_the_command_line() {
     let ran = home.run_with_input(&question, "what time is it in Paris?\n").ended(0);
     let (tokyo, paris) = (ran.stdout.find("in Tokyo"), ran.stdout.find("in Paris"));
     assert!(tokyo.is_some() && tokyo < paris, "{}", ran.stdout);
-    let mut person = Person::start(&home, &question);
-    person.sees("offline> what time is it in Tokyo?");
-    person.sees("clock.get_time");
-    person.sees_last("offline>");
-    person.types("/quit\r");
-    assert_eq!(person.ends(), 0);
+    for (message, want) in [
+        ("what time is it in Tokyo?", "clock.get_time"),
+        // What starts no turn hung the chat.
+        ("help", "/tools"),
+        ("/hlep", "/help"),
+        ("", ""),
+    ] {
+        let args = ["chat", "--model", "offline", message];
+        let mut person = Person::start_sized(&home, &args, 60, 80);
+        person.sees_count("offline>", 2);
+        assert!(person.screen().contains(format!("offline> {message}").trim_end()));
+        person.sees(want);
+        person.sees_last("offline>");
+        person.types("/quit\r");
+        assert_eq!(person.ends(), 0, "{message:?}");
+    }
 }
 
 #[test]

@@ -4,11 +4,11 @@ use sallyport_contract::Secret;
 use sallyport_policy::SecretSource;
 use sallyport_runtime::{
     config::{
-        HostSettings, ProviderDefinition,
+        Env, HostSettings, ProviderDefinition,
         edit::KeyPlace,
         model::{KEYRING_SERVICE, default_key_file},
     },
-    secrets::{Vault, source},
+    secrets::{SecretProblem, Vault, source},
 };
 
 use super::{KeyStore, SetupContext, is_interactive, prompts};
@@ -91,7 +91,11 @@ async fn typed_key(
         Ok(Some(value)) => value,
         Ok(None) => return Err(prompts::interrupted_failure()),
         Err(failure) if args.key_from_stdin => return Err(failure),
-        Err(_) => {
+        Err(failure) => {
+            // Enter alone is no mistake.
+            if !failure.message.ends_with(&SecretProblem::Empty.to_string()) {
+                out.print_failure(&failure);
+            }
             out.print_note("Without a key the model is skipped.");
             return Ok(None);
         }
@@ -127,9 +131,15 @@ async fn ask_store(context: &SetupContext<'_>) -> Result<KeyStore, CommandFailur
 
 impl ChosenKey {
     /// What storing the key would replace.
-    pub(super) fn replaced(&self) -> Option<String> {
-        let SecretSource::File(path) = self.unstored_at.as_ref()? else { return None };
-        path.exists().then(|| format!("the key in {}", path.display()))
+    pub(super) fn replaced(&self, env: &Env) -> Option<String> {
+        let place = self.unstored_at.as_ref()?;
+        let is_taken = match place {
+            SecretSource::File(path) => path.exists(),
+            SecretSource::Env(_) | SecretSource::Keyring { .. } => {
+                Vault::new(env.clone()).get("key", place).is_ok()
+            }
+        };
+        is_taken.then(|| format!("the key in {}", source::phrase(place)))
     }
 
     /// Stores the key, if it has to be stored.
@@ -146,5 +156,37 @@ impl ChosenKey {
         })?;
         context.out.print_line(&format!("The key is in {}.", source::phrase(place)));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_replaced(place: SecretSource) {
+        let (env, value) = (Env::from_pairs([]), Secret::new("sk-1"));
+        let unstored_at = Some(place.clone());
+        let key = ChosenKey { value: Some(value.clone()), place: KeyPlace::Provider, unstored_at };
+        assert_eq!(key.replaced(&env), None, "{place:?}");
+        let vault = Vault::new(env.clone());
+        match vault.set("key", &place, &value) {
+            // A container may lack a keyring.
+            Err(error) => assert!(error.to_string().contains("keyring cannot be used"), "{error}"),
+            Ok(()) => {
+                let replaced = key.replaced(&env);
+                vault.remove("key", &place).unwrap();
+                let location = source::location_text(&place);
+                assert!(replaced.is_some_and(|text| text.ends_with(&location)), "{place:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stored_key_is_named_before_it_is_replaced_wherever_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        check_replaced(SecretSource::File(folder.path().join("key")));
+        // The entry's name is unique to this process.
+        let service = format!("test-setup-{}", std::process::id());
+        check_replaced(SecretSource::Keyring { service, account: "me".to_owned() });
     }
 }

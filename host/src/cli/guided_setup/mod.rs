@@ -1,8 +1,8 @@
 //! `sallyport setup`: a model with its key, and what the installed plugins request.
 //!
 //! It writes the same `sallyport.toml` and `policy.toml` that a user would write, and shows each
-//! change first. Every step can be skipped. With flags it asks nothing, so it also works without a
-//! terminal.
+//! change first. Every step can be skipped. Flags answer the questions that need a terminal; at one,
+//! it still asks before it writes.
 
 mod key;
 mod model;

@@ -106,12 +106,13 @@ async fn ask_model(
             count => format!(", ? for {count} more"),
         };
         let number = if shown.is_empty() { "Name of the model" } else { "Number or name" };
-        let enter = only.map_or("Enter to skip".to_owned(), |only| format!("Enter for {only}"));
+        let enter =
+            only.map_or("Enter to skip".to_owned(), |only| format!("Enter for {only}, s to skip"));
         let prompt = format!("{number}{rest}, {enter}: ");
         let answer = prompts::ask_line(&prompt, context.out).await?;
         match answer {
             TypedAnswer::Blank => return Ok(only.map(str::to_owned)),
-            TypedAnswer::End => return Ok(None),
+            TypedAnswer::Skip => return Ok(None),
             TypedAnswer::Words(words) if words == "?" => shown.clone_from(&all),
             TypedAnswer::Words(words) => {
                 let listed = prompts::find_named(&words, &shown).map(str::to_owned);
@@ -147,9 +148,6 @@ async fn try_model(
         return Ok(true);
     }
     out.print_list(&failed.into_iter().map(model_command::step_row).collect::<Vec<_>>());
-    if context.args.yes {
-        return Ok(true);
-    }
     if is_interactive(out) {
         return prompts::confirm("Use it all the same?", out).await;
     }
@@ -175,7 +173,7 @@ async fn write_model(
     print_diff(path, &before, &after, context.out);
     let settings_replaced = edit::replaced_settings(&before, table).into_iter();
     let replaced: Vec<String> =
-        settings_replaced.map(|setting| setting.key).chain(key.replaced()).collect();
+        settings_replaced.map(|setting| setting.key).chain(key.replaced(&settings.env)).collect();
     if !context.confirm_change(&replaced).await? {
         return Ok(());
     }

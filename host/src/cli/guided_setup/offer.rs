@@ -47,7 +47,7 @@ pub(in crate::cli) async fn offer_before_chat(
     let is_accepted = match answer {
         TypedAnswer::Words(words) => prompts::is_yes(&words),
         TypedAnswer::Blank => true,
-        TypedAnswer::End => false,
+        TypedAnswer::Skip => false,
     };
     if !is_accepted {
         out.print_note("`sallyport setup` does it later.");

@@ -1,4 +1,5 @@
-//! Questions at the terminal. Ctrl-D and Enter skip a question, Ctrl-C ends the program.
+//! Questions at the terminal. Ctrl-D or `s` skips a question, and so does Enter unless the question
+//! says what it means; Ctrl-C ends the program.
 
 use std::io;
 
@@ -15,8 +16,8 @@ pub(super) enum TypedAnswer {
     Words(String),
     /// Only Enter.
     Blank,
-    /// Ctrl-D.
-    End,
+    /// Ctrl-D or `s`.
+    Skip,
 }
 
 impl TypedAnswer {
@@ -24,7 +25,7 @@ impl TypedAnswer {
     pub(super) fn words(self) -> Option<String> {
         match self {
             Self::Words(words) => Some(words),
-            Self::Blank | Self::End => None,
+            Self::Blank | Self::Skip => None,
         }
     }
 }
@@ -43,12 +44,17 @@ pub(super) async fn ask_line(prompt: &str, out: &CliOutput) -> Result<TypedAnswe
     let Some(line) = line else {
         // The terminal shows no line break for Ctrl-D.
         out.print_note("");
-        return Ok(TypedAnswer::End);
+        return Ok(TypedAnswer::Skip);
     };
-    Ok(match line.trim() {
+    Ok(parse_line(&line))
+}
+
+fn parse_line(line: &str) -> TypedAnswer {
+    match line.trim() {
         "" => TypedAnswer::Blank,
+        "s" | "S" => TypedAnswer::Skip,
         words => TypedAnswer::Words(words.to_owned()),
-    })
+    }
 }
 
 /// Asks for a confirmation. Only an explicit yes counts.
@@ -114,6 +120,19 @@ mod tests {
             ("olla", None),
         ] {
             assert_eq!(find_named(answer, &names), want, "{answer}");
+        }
+    }
+
+    /// `s` was a model's name for one question and a mistake for another.
+    #[test]
+    fn every_question_is_skipped_alike() {
+        for (line, want) in [
+            ("s\n", TypedAnswer::Skip),
+            (" S \n", TypedAnswer::Skip),
+            ("\n", TypedAnswer::Blank),
+            (" so \n", TypedAnswer::Words("so".to_owned())),
+        ] {
+            assert_eq!(parse_line(line), want, "{line:?}");
         }
     }
 

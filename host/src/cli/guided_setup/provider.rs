@@ -55,11 +55,8 @@ pub(super) async fn choose_provider(
         let answer = match answer {
             TypedAnswer::Words(words) => words,
             TypedAnswer::Blank => return Ok(first.map(|provider| provider.definition)),
-            TypedAnswer::End => return Ok(None),
+            TypedAnswer::Skip => return Ok(None),
         };
-        if answer.eq_ignore_ascii_case("s") {
-            return Ok(None);
-        }
         match prompts::find_named(&answer, &names) {
             Some(name) => return find_provider(name).map(Some),
             None => out.print_note("That is not in the list."),
