@@ -344,10 +344,20 @@ mod tests {
             assert!(page.contains(word), "no {word:?} in {page}");
         }
         assert!(page::render_page(&report(Vec::new(), Vec::new())).contains("is intact"));
-        let long = record(AuditKind::Call, 1, &"x".repeat(200));
-        let many = report(vec![long; 2500], Vec::new());
-        let page = page::render_page(&many);
-        assert!(page.contains("500 older ones are left out"), "{}", &page[..2000]);
+    }
+
+    /// The tables of denials and of answers had no limit.
+    #[test]
+    fn a_page_about_a_long_audit_is_short() {
+        let answered = AuditRecord {
+            decision: Some(Decision::Deny),
+            answer: Some(UserAnswer::Refused),
+            ..record(AuditKind::Decision, 1, "a")
+        };
+        let changed = record(AuditKind::Policy, 1, "a");
+        let page = page::render_page(&report(vec![[answered, changed]; 2500].concat(), Vec::new()));
+        assert_eq!(page.matches(". 500 older ones are left out").count(), 3, "{}", &page[..2000]);
+        assert_eq!(page.matches(". 3000 older ones are left out").count(), 1, "{}", &page[..2000]);
         assert!(page.contains(">2500<"), "the totals count all");
     }
 }
