@@ -6,9 +6,9 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
-use crate::process::{cargo_command, repository_root, run_command};
+use crate::process::{cargo_command, repository_root, run_command, run_for_output};
 
 /// The targets in `tests/fuzz`. Code coverage guides their inputs.
 const TARGETS: [&str; 3] = ["policy", "manifest", "url"];
@@ -133,7 +133,7 @@ fn run_and_report(target: &str, command: &mut Command) -> Result<()> {
 fn fuzz_values(seconds: u64) -> Result<()> {
     println!("fuzzing {VALUES} for about {seconds} s …");
     let cases = seconds.saturating_mul(CASES_PER_SECOND);
-    run_command(
+    run_tests(
         cargo_command()
             .env("PROPTEST_CASES", cases.to_string())
             .args(["test", "--quiet", "--workspace", "--lib", "--"])
@@ -146,10 +146,48 @@ fn fuzz_compile(seconds: u64) -> Result<()> {
     println!("fuzzing {COMPILE} for {seconds} s …");
     // Test the whole workspace as elsewhere, because another selection would rebuild all
     // dependencies.
-    run_command(
+    run_tests(
         cargo_command()
             .env("SALLYPORT_FUZZ_SECONDS", seconds.to_string())
             .args(["test", "--quiet", "--workspace", "--test", "it", "--"])
             .args(["compile_fuzz", "--nocapture"]),
     )
+}
+
+/// Runs tests by a part of their name. That no test has such a name is an error, because cargo
+/// would succeed without having run anything.
+fn run_tests(command: &mut Command) -> Result<()> {
+    let printed = run_for_output(command)?;
+    print!("{printed}");
+    ensure!(has_passed_test(&printed), "{command:?} ran no test; was the test renamed?");
+    Ok(())
+}
+
+/// Whether one of the test programs whose output this is has run a test.
+fn has_passed_test(printed: &str) -> bool {
+    let mut results = printed.lines().filter_map(|line| line.strip_prefix("test result: ok. "));
+    results.any(|counts| !counts.starts_with("0 passed"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_without_a_test_is_not_taken_for_a_success() {
+        let result = |passed: usize| {
+            format!(
+                "\nrunning {passed} tests\n\ntest result: ok. {passed} passed; 0 failed; 0 ignored\n"
+            )
+        };
+        for (printed, want) in [
+            (String::new(), false),
+            (result(0), false),
+            (result(0) + &result(0), false),
+            (result(0) + &result(2) + &result(0), true),
+            (result(10), true),
+        ] {
+            assert_eq!(has_passed_test(&printed), want, "{printed}");
+        }
+    }
 }

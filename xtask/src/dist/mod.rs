@@ -45,7 +45,7 @@ pub(crate) fn build_release() -> Result<()> {
     let program = build_program()?;
     let version = program_version(&program)?;
     let folder = build::target_folder().join("dist/packages");
-    fs::create_dir_all(&folder)?;
+    make_empty_folder(&folder)?;
     let tree = collect_files(&program)?;
     let time = release_time();
     let name = format!("sallyport-{version}-{}-{}", std::env::consts::ARCH, std::env::consts::OS);
@@ -62,6 +62,15 @@ pub(crate) fn build_release() -> Result<()> {
     }
     fs::write(folder.join("SHA256SUMS"), sums)?;
     print_sizes(&folder, &program, &files)
+}
+
+/// Makes a folder, or empties it. A package of another version next to this one would make the
+/// pattern ambiguous with which the README unpacks the archive.
+fn make_empty_folder(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    Ok(fs::create_dir_all(folder)?)
 }
 
 /// Builds the program alone with the features of a release.

@@ -139,3 +139,15 @@ fn dpkg_reads_the_package() {
     assert!(files.contains("usr/share/sallyport/plugins/clock/plugin.toml"), "{files}");
     assert!(DebianPackage::new("0.1.0", b"none", FileTree::default(), TIME).is_err());
 }
+
+#[test]
+fn packages_of_an_earlier_version_are_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let packages = folder.path().join("dist/packages");
+    for _ in 0..2 {
+        make_empty_folder(&packages).unwrap();
+        assert!(paths_below(&packages).is_empty());
+        fs::create_dir(packages.join("sallyport-0.0.9")).unwrap();
+        fs::write(packages.join("sallyport-0.0.9/install.sh"), "").unwrap();
+    }
+}
