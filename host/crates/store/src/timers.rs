@@ -18,7 +18,7 @@
 
 use sallyport_contract::{
     async_trait,
-    services::{DataOwner, StoredTimer, TimerError, TimerFiring, TimerStore},
+    services::{StoredTimer, TimerError, TimerFiring, TimerStore},
 };
 
 use crate::error::StoreError;
@@ -84,13 +84,6 @@ pub trait PersistentTimerStore: TimerStore {
 
     /// Lists the timers of all owners, next to fire first.
     async fn all(&self) -> Result<Vec<StoredTimer>, StoreError>;
-
-    /// Lists the timers that an owner set in a session, next to fire first.
-    async fn list_for_session(
-        &self,
-        owner: &DataOwner,
-        session_id: &str,
-    ) -> Result<Vec<StoredTimer>, StoreError>;
 
     /// Cancels a timer of any owner. Returns the timer, if it existed.
     async fn cancel_for_any_owner(&self, id: &str) -> Result<Option<StoredTimer>, StoreError>;

@@ -111,17 +111,6 @@ fn nobody_touches_the_timers_of_others_but_an_operator() {
 }
 
 #[test]
-fn the_timers_of_a_session_are_found() {
-    let keeper = Keeper::new();
-    let here = keeper.add(TimerSchedule::InMs(MINUTE_MS));
-    let elsewhere = TimerRequest { session_id: "s-2".to_owned(), ..plan(TimerSchedule::InMs(1)) };
-    let there = keeper.timers.add_timer(&me(), elsewhere).wait().unwrap();
-    assert_eq!(keeper.timers.list_for_session(&me(), "s-1").wait().unwrap(), [here]);
-    assert_eq!(keeper.timers.list_for_session(&me(), "s-2").wait().unwrap(), [there]);
-    assert_eq!(keeper.timers.list_for_session(&owner("timer", "you"), "s-1").wait().unwrap(), []);
-}
-
-#[test]
 fn what_cannot_be_set_is_refused_with_words() {
     let keeper = Keeper::new();
     let calendar = |cron: &str| TimerSchedule::Calendar { cron: cron.to_owned(), time_zone: None };

@@ -98,16 +98,7 @@ impl PersistentTimerStore for SqliteStore {
     }
 
     async fn all(&self) -> Result<Vec<StoredTimer>, StoreError> {
-        self.read(|connection| rows::list_timers(connection, None, None)).await
-    }
-
-    async fn list_for_session(
-        &self,
-        owner: &DataOwner,
-        session_id: &str,
-    ) -> Result<Vec<StoredTimer>, StoreError> {
-        let (owner, id) = (owner.clone(), session_id.to_owned());
-        self.read(move |connection| rows::list_timers(connection, Some(&owner), Some(&id))).await
+        self.read(|connection| rows::list_timers(connection, None)).await
     }
 
     async fn cancel_for_any_owner(&self, id: &str) -> Result<Option<StoredTimer>, StoreError> {
@@ -172,6 +163,6 @@ impl TimerStore for SqliteStore {
 
     async fn list_timers(&self, owner: &DataOwner) -> Result<Vec<StoredTimer>, TimerError> {
         let owner = owner.clone();
-        Ok(self.read(move |connection| rows::list_timers(connection, Some(&owner), None)).await?)
+        Ok(self.read(move |connection| rows::list_timers(connection, Some(&owner))).await?)
     }
 }

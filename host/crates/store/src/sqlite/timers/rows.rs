@@ -132,21 +132,20 @@ pub(super) fn cancel_timer(
     Ok(Some(row.timer))
 }
 
-/// Lists timers, next to fire first. A condition that is `None` is not checked.
+/// Lists the timers of an owner, or of all, next to fire first.
 pub(super) fn list_timers(
     connection: &Connection,
     owner: Option<&DataOwner>,
-    session_id: Option<&str>,
 ) -> rusqlite::Result<Vec<StoredTimer>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM timer WHERE (?1 IS NULL OR plugin = ?1)
-         AND (?2 IS NULL OR user = ?2) AND (?3 IS NULL OR session_id = ?3)
+         AND (?2 IS NULL OR user = ?2)
          ORDER BY due_ms, key"
     );
     let plugin = owner.map(|owner| owner.plugin.as_str());
     let user = owner.map(|owner| owner.user.as_str());
     let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map((plugin, user, session_id), TimerRow::from_row)?;
+    let rows = statement.query_map((plugin, user), TimerRow::from_row)?;
     rows.map(|row| Ok(row?.timer)).collect()
 }
 
