@@ -1,7 +1,7 @@
 //! Approvals for the rest of a session, so that the user is not asked the same question twice.
 //!
 //! An approval is looked up by its whole key. The key contains everything that the user was shown:
-//! a different session, plugin, component, tool, subject or rule is a different question.
+//! a different user, session, plugin, component, tool, subject or rule is a different question.
 
 use sallyport_contract::async_trait;
 
@@ -17,6 +17,8 @@ const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// Something that the user allowed for the rest of a session, or that is being asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionApproval {
+    /// The user who allowed it, or for whom it is asked.
+    pub user: String,
     /// The session.
     pub session_id: String,
     /// The plugin's name.
@@ -61,6 +63,7 @@ impl SessionApproval {
     /// A text is too long.
     pub(crate) fn check_lengths(&self) -> Result<(), StoreError> {
         let texts = [
+            ("the name of a user", &self.user),
             ("a session", &self.session_id),
             ("a plugin's name", &self.plugin),
             ("a digest", &self.digest),

@@ -2,12 +2,12 @@
 //!
 //! A record contains only the excerpt of such a result that the model received. The whole text is
 //! here, under a number that counts up within the session. It belongs to the session: it is
-//! removed with it, and a fork shares it without a second copy. Nothing reads it across sessions,
-//! because each lookup names the session.
+//! removed with it, and a fork shares it without a second copy. Nothing reads it across sessions or
+//! users, because each lookup names the session and its user.
 //!
 //! **Limits.** A session keeps its newest results within [`SESSION_BYTES_MAX`] and
 //! [`SESSION_RESULTS_MAX`]; a new one displaces the oldest. The number of a displaced result is
-//! never used again, so a lookup can tell it from one that never existed.
+//! never used again, not even by a fork, so a lookup can tell it from one that never existed.
 
 use sallyport_contract::async_trait;
 
@@ -23,22 +23,13 @@ pub const SESSION_BYTES_MAX: u64 = 64 << 20;
 /// Most kept results of a session. A model refers to the last few.
 pub const SESSION_RESULTS_MAX: u64 = 1000;
 
-/// Longest id of a call and longest name of a tool, in bytes. Providers and plugins use far less.
-const NAME_BYTES_MAX: usize = 1024;
-
 /// A result that is about to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewKeptResult {
-    /// The id of the call, unique within the session.
-    pub call_id: String,
-    /// The tool that returned it.
-    pub tool: String,
     /// The text, without secrets.
     pub text: String,
     /// How many records the session had at that time. A fork with fewer records has no part in it.
     pub after_records: u64,
-    /// When it was kept, in milliseconds since 1970.
-    pub at_ms: u64,
 }
 
 /// What became of a kept result.
@@ -60,24 +51,32 @@ pub trait KeptResultStore: Send + Sync {
     ///
     /// # Errors
     ///
-    /// No session has this id, or a text is too long.
-    async fn keep(&self, session_id: &str, result: NewKeptResult) -> Result<u64, StoreError>;
+    /// No session of the user has this id, or the text is too long.
+    async fn keep(
+        &self,
+        user: &str,
+        session_id: &str,
+        result: NewKeptResult,
+    ) -> Result<u64, StoreError>;
 
     /// Looks up the result of a session with this number.
     ///
     /// # Errors
     ///
-    /// No session has this id, or the text is damaged.
-    async fn find(&self, session_id: &str, number: u64) -> Result<KeptResultLookup, StoreError>;
+    /// No session of the user has this id, or the text is damaged.
+    async fn find(
+        &self,
+        user: &str,
+        session_id: &str,
+        number: u64,
+    ) -> Result<KeptResultLookup, StoreError>;
 }
 
 impl NewKeptResult {
     /// # Errors
     ///
-    /// A text is too long.
-    pub(crate) fn check_lengths(&self) -> Result<(), StoreError> {
-        check_length("the id of a call", &self.call_id, NAME_BYTES_MAX)?;
-        check_length("the name of a tool", &self.tool, NAME_BYTES_MAX)?;
+    /// The text is too long.
+    pub(crate) fn check_length(&self) -> Result<(), StoreError> {
         check_length("a kept result", &self.text, RESULT_BYTES_MAX)
     }
 }

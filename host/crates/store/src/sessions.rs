@@ -5,6 +5,9 @@
 //! it, so a fork costs one row per record and no text. A body is removed with the last record that
 //! uses it.
 //!
+//! **Whose it is.** A session belongs to one user, and so do its kept results. Each access names
+//! the user; for another one the session does not exist. An id is unique among all users.
+//!
 //! **Who may write.** A writer passes the number of records that it knows of. If another process
 //! has appended some meanwhile, nothing is written and the call fails with an error that reports
 //! this, so two processes that continue the same session never mix their records.
@@ -21,6 +24,9 @@ use crate::error::{StoreError, check_length};
 /// Longest id. Leaves room for a time and enough random characters in any usual notation.
 pub(crate) const ID_BYTES_MAX: usize = 64;
 
+/// Longest name of a user. The host assigns it.
+const USER_BYTES_MAX: usize = 1024;
+
 /// Longest title. A list shows one line per session.
 pub(crate) const TITLE_CHARS_MAX: usize = 120;
 
@@ -33,6 +39,8 @@ const FOLDER_BYTES_MAX: usize = 4096;
 /// A session to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSession {
+    /// The user whose session it is.
+    pub user: String,
     /// The unique id: ASCII letters, digits, `-`, `_` and `.`.
     pub id: String,
     /// The title. One that is too long is cut.
@@ -48,6 +56,8 @@ pub struct NewSession {
 /// A session, without its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredSession {
+    /// The user whose session it is.
+    pub user: String,
     /// The unique id.
     pub id: String,
     /// The title.
@@ -120,8 +130,10 @@ pub struct StoredRecord {
 }
 
 /// The conditions that a session must meet. A field that is `None` is not checked.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionFilter {
+    /// A session of this user.
+    pub user: String,
     /// Started in this folder.
     pub folder: Option<String>,
     /// Last used before this time, in milliseconds since 1970.
@@ -172,20 +184,21 @@ pub trait SessionStore: Send + Sync {
     /// # Errors
     ///
     /// [`StoreError::ConcurrentAppend`] if the session has another number of records by now; no
-    /// session has this id; there are too many records; or one is too long.
+    /// session of the user has this id; there are too many records; or one is too long.
     async fn append_records(
         &self,
+        user: &str,
         id: &str,
         expected: u64,
         records: Vec<NewRecord>,
     ) -> Result<u64, StoreError>;
 
-    /// Returns the session with exactly this id.
+    /// Returns the session of a user with exactly this id.
     ///
     /// # Errors
     ///
-    /// No session has this id.
-    async fn get(&self, id: &str) -> Result<StoredSession, StoreError>;
+    /// No session of the user has this id.
+    async fn get(&self, user: &str, id: &str) -> Result<StoredSession, StoreError>;
 
     /// Returns a page of the records of a session, in order, starting at number `from`; nothing at
     /// the end. Pages keep a long session from being in memory twice. `session` is what
@@ -204,21 +217,23 @@ pub trait SessionStore: Send + Sync {
     /// Returns the sessions that meet the conditions, most recently used first.
     async fn list(&self, filter: SessionFilter) -> Result<Vec<StoredSession>, StoreError>;
 
-    /// Returns the session with this id, or the only one whose id starts with `prefix`.
+    /// Returns the session of a user with this id, or the only one whose id starts with `prefix`.
     ///
     /// # Errors
     ///
-    /// No session matches, or several do.
-    async fn find_by_prefix(&self, prefix: &str) -> Result<StoredSession, StoreError>;
+    /// No session of the user matches, or several do.
+    async fn find_by_prefix(&self, user: &str, prefix: &str) -> Result<StoredSession, StoreError>;
 
-    /// Returns the most recently used session that has records; with a folder, only sessions
-    /// started in it.
+    /// Returns the most recently used session of a user that has records; with a folder, only
+    /// sessions started in it.
     async fn latest_session(
         &self,
+        user: &str,
         folder: Option<&str>,
     ) -> Result<Option<StoredSession>, StoreError>;
 
-    /// Returns the records that contain all words of a query, best first, at most `hits_max`.
+    /// Returns the records of a user's sessions that contain all words of a query, best first, at
+    /// most `hits_max`.
     ///
     /// A word of at least three bytes also matches longer words that begin with it, ranked lower.
     /// Words in double quotes match exactly and next to each other. Every text is a valid query; no
@@ -230,6 +245,7 @@ pub trait SessionStore: Send + Sync {
     /// The query is too long.
     async fn search_records(
         &self,
+        user: &str,
         query: &str,
         hits_max: usize,
     ) -> Result<Vec<SessionSearchMatch>, StoreError>;
@@ -238,35 +254,43 @@ pub trait SessionStore: Send + Sync {
     ///
     /// # Errors
     ///
-    /// No session has this id.
-    async fn rename(&self, id: &str, title: &str) -> Result<(), StoreError>;
+    /// No session of the user has this id.
+    async fn rename(&self, user: &str, id: &str, title: &str) -> Result<(), StoreError>;
 
     /// Records the model that a session uses from now on.
     ///
     /// # Errors
     ///
-    /// No session has this id, or the name is too long.
-    async fn switch_model(&self, id: &str, model: &str) -> Result<(), StoreError>;
+    /// No session of the user has this id, or the name is too long.
+    async fn switch_model(&self, user: &str, id: &str, model: &str) -> Result<(), StoreError>;
 
-    /// Creates a session with the first `records` of another, and with its title, model and folder.
+    /// Creates a session of the same user with the first `records` of another, and with its title,
+    /// model and folder.
     ///
     /// # Errors
     ///
-    /// No session has the id `from`, it has fewer records, or the new id exists already or is
+    /// No session of the user has the id `from`, it has fewer records, or the new id exists already or is
     /// invalid.
-    async fn fork(&self, from: &str, records: u64, id: &str, at_ms: u64) -> Result<(), StoreError>;
+    async fn fork(
+        &self,
+        user: &str,
+        from: &str,
+        records: u64,
+        id: &str,
+        at_ms: u64,
+    ) -> Result<(), StoreError>;
 
     /// Removes a session with its approvals, and all bodies that no other session uses. Forks keep
     /// the records that they share with it.
     ///
     /// # Errors
     ///
-    /// No session has this id. If the database fails, the session may be gone already, and the next
-    /// removal removes the rest.
-    async fn remove(&self, id: &str) -> Result<(), StoreError>;
+    /// No session of the user has this id. If the database fails, the session may be gone already,
+    /// and the next removal removes the rest.
+    async fn remove(&self, user: &str, id: &str) -> Result<(), StoreError>;
 
     /// Removes the sessions that were last used before a time, in milliseconds since 1970, and all
-    /// but the `keep_max` most recently used. Returns how many were removed.
+    /// but the `keep_max` most recently used of each user. Returns how many were removed.
     ///
     /// # Errors
     ///
@@ -280,8 +304,16 @@ impl NewSession {
     /// The id is invalid, or a text is too long.
     pub(crate) fn check_fields(&self) -> Result<(), StoreError> {
         check_id(&self.id)?;
+        check_length("the name of a user", &self.user, USER_BYTES_MAX)?;
         check_model(&self.model)?;
         check_length("a folder", self.folder.as_deref().unwrap_or_default(), FOLDER_BYTES_MAX)
+    }
+}
+
+impl SessionFilter {
+    /// All sessions of a user.
+    pub fn of_user(user: impl Into<String>) -> Self {
+        Self { user: user.into(), folder: None, before_ms: None, limit: None }
     }
 }
 

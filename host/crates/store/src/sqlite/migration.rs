@@ -8,16 +8,16 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::{approvals, audit, memories, notices, presence, sessions, state, timers};
 
 /// Every step, oldest first. A module that needs a table adds its own step.
-pub(crate) const STEPS: [&str; 9] = [
-    audit::TABLE,
-    approvals::TABLE,
-    sessions::TABLES,
-    state::TABLES,
-    timers::TABLE,
-    notices::TABLE,
-    presence::TABLE,
-    memories::TABLES,
-    sessions::KEPT_RESULTS_TABLE,
+pub(crate) const STEPS: [&[&str]; 9] = [
+    &[audit::TABLE],
+    &[approvals::TABLE],
+    &[sessions::TABLES],
+    &[state::TABLES],
+    &[timers::TABLE],
+    &[notices::TABLE],
+    &[presence::TABLE],
+    &[memories::TABLES],
+    &[sessions::USER_COLUMNS, sessions::KEPT_RESULTS_TABLE, approvals::TABLE_WITH_USER],
 ];
 
 /// The newest schema version.
@@ -32,7 +32,7 @@ pub(crate) fn read_schema_version(connection: &Connection) -> rusqlite::Result<i
 pub(crate) fn run_migrations(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let version = usize::try_from(read_schema_version(&transaction)?).unwrap_or(STEPS.len());
-    for step in STEPS.iter().skip(version) {
+    for step in STEPS.iter().skip(version).copied().flatten() {
         transaction.execute_batch(step)?;
     }
     transaction.pragma_update(None, "user_version", NEWEST)?;

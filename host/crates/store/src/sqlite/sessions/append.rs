@@ -17,14 +17,15 @@ const RECORDS_MAX: u64 = 100_000;
 ///
 /// # Errors
 ///
-/// No session has this id, it has another number of records, or it would have too many.
+/// No session of the user has this id, it has another number of records, or it would have too many.
 pub(super) fn append_records(
     connection: &Connection,
+    user: &str,
     id: &str,
     expected: u64,
     records: &[NewRecord],
 ) -> Result<u64, TransactionError> {
-    let row = session::find_session_row(connection, id)?;
+    let row = session::find_session_row(connection, user, id)?;
     let found = row.session.records;
     if found != expected {
         return Err(StoreError::ConcurrentAppend { id: id.to_owned(), expected, found }.into());

@@ -2,7 +2,10 @@
 
 use rusqlite::{Connection, params};
 
-use super::{kept_results, session};
+use super::{
+    kept_results,
+    session::{self, SessionRow},
+};
 use crate::{
     error::StoreError,
     sessions::{NewSession, StoredSession, StoredUsage},
@@ -14,28 +17,28 @@ use crate::{
 ///
 /// # Errors
 ///
-/// No session has the id `from`, it has fewer records, or the new id exists already.
+/// The session has fewer records, or the new id exists already.
 pub(super) fn fork_session(
     connection: &Connection,
-    from: &str,
+    parent: &SessionRow,
     records: u64,
     id: &str,
     at_ms: u64,
 ) -> Result<(), TransactionError> {
-    let parent = session::find_session_row(connection, from)?;
-    let StoredSession { title, model, folder, records: found, .. } = parent.session;
+    let StoredSession { user, id: from, title, model, folder, records: found, .. } =
+        parent.session.clone();
     if records > found {
-        let id = from.to_owned();
+        let id = from;
         return Err(StoreError::TooFewRecords { id, wanted: records, found }.into());
     }
     let id = id.to_owned();
     session::insert_session(
         connection,
-        &NewSession { id, title, model, folder, created_ms: at_ms },
+        &NewSession { user, id, title, model, folder, created_ms: at_ms },
     )?;
     let key = connection.last_insert_rowid();
     copy_records(connection, parent.key, key, records)?;
-    kept_results::copy_results(connection, parent.key, key, records)?;
+    kept_results::copy_results(connection, parent, key, records)?;
     let used = sum_usage(connection, key)?;
     let sql = "UPDATE session SET parent_id = ?2, parent_records = ?3, records = ?3,
         turns = ?4, tokens = ?5, cost_micro_usd = ?6 WHERE key = ?1";

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use rusqlite::{Connection, OptionalExtension, params};
 use sallyport_contract::async_trait;
 
-use super::{body, session};
+use super::{
+    body,
+    session::{self, SessionRow},
+};
 use crate::{
     error::StoreError,
     kept_results::{
@@ -27,9 +30,6 @@ pub(crate) const TABLE: &str = "
         session INTEGER NOT NULL,
         number INTEGER NOT NULL,
         after_records INTEGER NOT NULL,
-        at_ms INTEGER NOT NULL,
-        call_id TEXT NOT NULL,
-        tool TEXT NOT NULL,
         bytes INTEGER NOT NULL,
         body INTEGER NOT NULL REFERENCES body (key),
         PRIMARY KEY (session, number)
@@ -39,51 +39,57 @@ pub(crate) const TABLE: &str = "
 
 #[async_trait]
 impl KeptResultStore for SqliteStore {
-    async fn keep(&self, session_id: &str, result: NewKeptResult) -> Result<u64, StoreError> {
-        result.check_lengths()?;
-        let id = session_id.to_owned();
-        self.write(move |connection| keep_result(connection, &id, &result)).await
+    async fn keep(
+        &self,
+        user: &str,
+        session_id: &str,
+        result: NewKeptResult,
+    ) -> Result<u64, StoreError> {
+        result.check_length()?;
+        let (user, id) = (user.to_owned(), session_id.to_owned());
+        self.write(move |connection| {
+            keep_result(connection, session::find_session_row(connection, &user, &id)?, &result)
+        })
+        .await
     }
 
-    async fn find(&self, session_id: &str, number: u64) -> Result<KeptResultLookup, StoreError> {
-        let (id, path) = (session_id.to_owned(), self.folder().join(database::FILE));
-        self.read(move |connection| find_result(connection, &id, number, path)).await
+    async fn find(
+        &self,
+        user: &str,
+        session_id: &str,
+        number: u64,
+    ) -> Result<KeptResultLookup, StoreError> {
+        let (user, id) = (user.to_owned(), session_id.to_owned());
+        let path = self.folder().join(database::FILE);
+        self.read(move |connection| {
+            let row = session::find_session_row(connection, &user, &id)?;
+            find_result(connection, &row, number, path)
+        })
+        .await
     }
 }
 
 fn keep_result(
     connection: &Connection,
-    id: &str,
+    session: SessionRow,
     result: &NewKeptResult,
 ) -> Result<u64, TransactionError> {
-    let key = session::find_session_row(connection, id)?.key;
-    let number = newest_number(connection, key)? + 1;
+    let (key, number) = (session.key, session.last_kept.saturating_add(1));
     // No user searches for the text: the record of the call has its beginning.
     let body = body::find_or_insert_body(connection, &result.text, "")?;
     let sql = "INSERT INTO kept_result
-        (session, number, after_records, at_ms, call_id, tool, bytes, body)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
-    connection.execute(
-        sql,
-        params![
-            key,
-            number,
-            to_sql_integer(result.after_records),
-            to_sql_integer(result.at_ms),
-            result.call_id,
-            result.tool,
-            to_sql_integer(result.text.len() as u64),
-            body,
-        ],
-    )?;
+        (session, number, after_records, bytes, body) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let after_records = to_sql_integer(result.after_records);
+    let bytes = to_sql_integer(result.text.len() as u64);
+    connection.execute(sql, params![key, to_sql_integer(number), after_records, bytes, body])?;
+    set_last_kept(connection, key, number)?;
     remove_displaced_results(connection, key)?;
-    Ok(from_sql_integer(number))
+    Ok(number)
 }
 
-/// The number of the newest result, which is never displaced; 0 without any.
-fn newest_number(connection: &Connection, key: i64) -> rusqlite::Result<i64> {
-    let sql = "SELECT coalesce(max(number), 0) FROM kept_result WHERE session = ?1";
-    connection.query_row(sql, [key], |row| row.get(0))
+fn set_last_kept(connection: &Connection, key: i64, number: u64) -> rusqlite::Result<usize> {
+    let sql = "UPDATE session SET last_kept = ?2 WHERE key = ?1";
+    connection.execute(sql, (key, to_sql_integer(number)))
 }
 
 /// Removes the oldest results until the rest is within both limits of a session.
@@ -103,25 +109,23 @@ fn remove_displaced_results(connection: &Connection, key: i64) -> rusqlite::Resu
 
 fn find_result(
     connection: &Connection,
-    id: &str,
+    session: &SessionRow,
     number: u64,
     path: PathBuf,
 ) -> Result<KeptResultLookup, TransactionError> {
-    let key = session::find_session_row(connection, id)?.key;
     let sql = "SELECT hash, text FROM kept_result JOIN body ON body.key = kept_result.body
         WHERE session = ?1 AND number = ?2";
     let row = connection
-        .query_row(sql, (key, to_sql_integer(number)), body::read_verified_text)
+        .query_row(sql, (session.key, to_sql_integer(number)), body::read_verified_text)
         .optional()?;
     match row {
         Some(Some(text)) => Ok(KeptResultLookup::Found(text)),
         Some(None) => {
+            let id = &session.session.id;
             let message = format!("kept result {number} of session {id} is not whole");
             Err(StoreError::Damaged { path, message }.into())
         }
-        None if number > 0 && number <= from_sql_integer(newest_number(connection, key)?) => {
-            Ok(KeptResultLookup::Displaced)
-        }
+        None if (1..=session.last_kept).contains(&number) => Ok(KeptResultLookup::Displaced),
         None => Ok(KeptResultLookup::Unknown),
     }
 }
@@ -129,15 +133,31 @@ fn find_result(
 /// Gives a fork its part of the results of another session: those of its records.
 pub(super) fn copy_results(
     connection: &Connection,
-    from: i64,
+    from: &SessionRow,
     to: i64,
     records: u64,
 ) -> rusqlite::Result<usize> {
-    let sql = "INSERT INTO kept_result
-        (session, number, after_records, at_ms, call_id, tool, bytes, body)
-        SELECT ?2, number, after_records, at_ms, call_id, tool, bytes, body
+    let sql = "INSERT INTO kept_result (session, number, after_records, bytes, body)
+        SELECT ?2, number, after_records, bytes, body
         FROM kept_result WHERE session = ?1 AND after_records < ?3";
-    connection.execute(sql, (from, to, to_sql_integer(records)))
+    connection.execute(sql, (from.key, to, to_sql_integer(records)))?;
+    set_last_kept(connection, to, last_shared_number(connection, from, records)?)
+}
+
+/// Returns the highest number of a result that the first records of a session may refer to. If all
+/// of theirs are displaced, it is the one before the first that is left, because the oldest ones
+/// are displaced.
+fn last_shared_number(
+    connection: &Connection,
+    session: &SessionRow,
+    records: u64,
+) -> rusqlite::Result<u64> {
+    let sql = "SELECT coalesce(
+            max(CASE WHEN after_records < ?2 THEN number END), min(number) - 1
+        ) FROM kept_result WHERE session = ?1";
+    let values = (session.key, to_sql_integer(records));
+    let number: Option<i64> = connection.query_row(sql, values, |row| row.get(0))?;
+    Ok(number.map_or(session.last_kept, from_sql_integer))
 }
 
 /// Removes the first results of a session, and returns the keys of their bodies.

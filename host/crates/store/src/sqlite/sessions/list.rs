@@ -19,11 +19,12 @@ pub(super) fn list_sessions(
 ) -> rusqlite::Result<Vec<StoredSession>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM session
-         WHERE (?1 IS NULL OR folder = ?1) AND (?2 IS NULL OR updated_ms < ?2)
-         ORDER BY updated_ms DESC, key DESC LIMIT ?3"
+         WHERE user = ?1 AND (?2 IS NULL OR folder = ?2) AND (?3 IS NULL OR updated_ms < ?3)
+         ORDER BY updated_ms DESC, key DESC LIMIT ?4"
     );
     let limit = to_sql_limit(filter.limit.unwrap_or(usize::MAX));
-    let values = params![filter.folder, filter.before_ms.map(to_sql_integer), limit];
+    let before_ms = filter.before_ms.map(to_sql_integer);
+    let values = params![filter.user, filter.folder, before_ms, limit];
     let mut statement = connection.prepare(&sql)?;
     let rows = statement.query_map(values, SessionRow::from_row)?;
     rows.map(|row| Ok(row?.session)).collect()
@@ -33,19 +34,22 @@ pub(super) fn list_sessions(
 ///
 /// # Errors
 ///
-/// No session matches, or several do.
+/// No session of the user matches, or several do.
 pub(super) fn find_session_by_prefix(
     connection: &Connection,
+    user: &str,
     prefix: &str,
 ) -> Result<StoredSession, TransactionError> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM session WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT {}",
+        "SELECT {COLUMNS} FROM session WHERE user = ?1 AND id >= ?2 AND id < ?3
+         ORDER BY id LIMIT {}",
         CANDIDATES_MAX + 1
     );
     let mut statement = connection.prepare(&sql)?;
     // Ids are ASCII, so every id with this prefix sorts before the prefix followed by a character
     // beyond ASCII.
-    let rows = statement.query_map([prefix, &format!("{prefix}\u{80}")], SessionRow::from_row)?;
+    let values = [user, prefix, &format!("{prefix}\u{80}")];
+    let rows = statement.query_map(values, SessionRow::from_row)?;
     let mut found = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     if prefix.is_empty() || found.is_empty() {
         return Err(session::missing_session_error(prefix).into());
@@ -62,22 +66,25 @@ pub(super) fn find_session_by_prefix(
     Err(StoreError::AmbiguousSessionPrefix { prefix: prefix.to_owned(), candidates }.into())
 }
 
-/// Finds the session that was used last. One without records has nothing to continue.
+/// Finds the session of a user that was used last. One without records has nothing to continue.
 pub(super) fn latest_session(
     connection: &Connection,
+    user: &str,
     folder: Option<&str>,
 ) -> rusqlite::Result<Option<StoredSession>> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM session WHERE records > 0 AND (?1 IS NULL OR folder = ?1)
+        "SELECT {COLUMNS} FROM session
+         WHERE user = ?1 AND records > 0 AND (?2 IS NULL OR folder = ?2)
          ORDER BY updated_ms DESC, key DESC LIMIT 1"
     );
     Ok(connection
-        .query_row(&sql, [folder], SessionRow::from_row)
+        .query_row(&sql, params![user, folder], SessionRow::from_row)
         .optional()?
         .map(|row| row.session))
 }
 
-/// Lists the keys of the sessions that are too old, or not among the `keep_max` most recently used.
+/// Lists the keys of the sessions that are too old, or not among the `keep_max` of their user that
+/// were most recently used.
 pub(super) fn list_outdated_keys(
     connection: &Connection,
     before_ms: u64,
@@ -86,8 +93,9 @@ pub(super) fn list_outdated_keys(
     let sql = "SELECT key FROM session WHERE updated_ms < ?1
         UNION
         SELECT key FROM (
-            SELECT key FROM session ORDER BY updated_ms DESC, key DESC LIMIT -1 OFFSET ?2
-        )";
+            SELECT key, row_number() OVER newest AS place FROM session
+            WINDOW newest AS (PARTITION BY user ORDER BY updated_ms DESC, key DESC)
+        ) WHERE place > ?2";
     let mut statement = connection.prepare(sql)?;
     statement
         .query_map((to_sql_integer(before_ms), to_sql_limit(keep_max)), |row| row.get(0))?

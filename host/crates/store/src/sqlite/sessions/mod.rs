@@ -75,6 +75,13 @@ pub(super) const TABLES: &str = "
     INSERT INTO words (words, rank) VALUES ('usermerge', 2);
 ";
 
+/// What sessions got later: the user, and the highest number of a kept result. Earlier sessions
+/// are those of the local user.
+pub(super) const USER_COLUMNS: &str = "
+    ALTER TABLE session ADD COLUMN user TEXT NOT NULL DEFAULT 'local';
+    ALTER TABLE session ADD COLUMN last_kept INTEGER NOT NULL DEFAULT 0;
+";
+
 #[async_trait]
 impl SessionStore for SqliteStore {
     async fn create(&self, session: NewSession) -> Result<(), StoreError> {
@@ -84,18 +91,19 @@ impl SessionStore for SqliteStore {
 
     async fn append_records(
         &self,
+        user: &str,
         id: &str,
         expected: u64,
         records: Vec<NewRecord>,
     ) -> Result<u64, StoreError> {
         records.iter().try_for_each(NewRecord::check_lengths)?;
-        let id = id.to_owned();
-        self.write(move |open| append::append_records(open, &id, expected, &records)).await
+        let (user, id) = (user.to_owned(), id.to_owned());
+        self.write(move |open| append::append_records(open, &user, &id, expected, &records)).await
     }
 
-    async fn get(&self, id: &str) -> Result<StoredSession, StoreError> {
-        let id = id.to_owned();
-        let found = self.read(move |connection| session::find_session_row(connection, &id));
+    async fn get(&self, user: &str, id: &str) -> Result<StoredSession, StoreError> {
+        let (user, id) = (user.to_owned(), id.to_owned());
+        let found = self.read(move |connection| session::find_session_row(connection, &user, &id));
         Ok(found.await?.session)
     }
 
@@ -112,51 +120,68 @@ impl SessionStore for SqliteStore {
         self.read(move |connection| list::list_sessions(connection, &filter)).await
     }
 
-    async fn find_by_prefix(&self, prefix: &str) -> Result<StoredSession, StoreError> {
-        let prefix = prefix.to_owned();
-        self.read(move |connection| list::find_session_by_prefix(connection, &prefix)).await
+    async fn find_by_prefix(&self, user: &str, prefix: &str) -> Result<StoredSession, StoreError> {
+        let (user, prefix) = (user.to_owned(), prefix.to_owned());
+        self.read(move |connection| list::find_session_by_prefix(connection, &user, &prefix)).await
     }
 
     async fn latest_session(
         &self,
+        user: &str,
         folder: Option<&str>,
     ) -> Result<Option<StoredSession>, StoreError> {
-        let folder = folder.map(str::to_owned);
-        self.read(move |connection| list::latest_session(connection, folder.as_deref())).await
+        let (user, folder) = (user.to_owned(), folder.map(str::to_owned));
+        self.read(move |connection| list::latest_session(connection, &user, folder.as_deref()))
+            .await
     }
 
     async fn search_records(
         &self,
+        user: &str,
         query: &str,
         hits_max: usize,
     ) -> Result<Vec<SessionSearchMatch>, StoreError> {
         check_length("a query", query, QUERY_BYTES_MAX)?;
-        let query = query.to_owned();
-        self.read(move |connection| search::search_records(connection, &query, hits_max)).await
+        let (user, query) = (user.to_owned(), query.to_owned());
+        self.read(move |connection| search::search_records(connection, &user, &query, hits_max))
+            .await
     }
 
-    async fn rename(&self, id: &str, title: &str) -> Result<(), StoreError> {
-        let (id, title) = (id.to_owned(), session::truncate_title(title));
-        self.write(move |connection| session::set_column(connection, &id, "title", &title)).await
+    async fn rename(&self, user: &str, id: &str, title: &str) -> Result<(), StoreError> {
+        let (user, id) = (user.to_owned(), id.to_owned());
+        let title = session::truncate_title(title);
+        self.write(move |open| session::set_column(open, &user, &id, "title", &title)).await
     }
 
-    async fn switch_model(&self, id: &str, model: &str) -> Result<(), StoreError> {
+    async fn switch_model(&self, user: &str, id: &str, model: &str) -> Result<(), StoreError> {
         check_model(model)?;
-        let (id, model) = (id.to_owned(), model.to_owned());
-        self.write(move |connection| session::set_column(connection, &id, "model", &model)).await
+        let (user, id, model) = (user.to_owned(), id.to_owned(), model.to_owned());
+        self.write(move |open| session::set_column(open, &user, &id, "model", &model)).await
     }
 
-    async fn fork(&self, from: &str, records: u64, id: &str, at_ms: u64) -> Result<(), StoreError> {
+    async fn fork(
+        &self,
+        user: &str,
+        from: &str,
+        records: u64,
+        id: &str,
+        at_ms: u64,
+    ) -> Result<(), StoreError> {
         check_id(id)?;
-        let (from, id) = (from.to_owned(), id.to_owned());
-        self.write(move |open| fork::fork_session(open, &from, records, &id, at_ms)).await
+        let (user, from, id) = (user.to_owned(), from.to_owned(), id.to_owned());
+        self.write(move |open| {
+            let parent = session::find_session_row(open, &user, &from)?;
+            fork::fork_session(open, &parent, records, &id, at_ms)
+        })
+        .await
     }
 
-    async fn remove(&self, id: &str) -> Result<(), StoreError> {
-        let id = id.to_owned();
+    async fn remove(&self, user: &str, id: &str) -> Result<(), StoreError> {
+        let (user, id) = (user.to_owned(), id.to_owned());
         self.run(move |store| {
             store.write_transaction(|connection| {
-                remove::detach_session(connection, session::find_session_row(connection, &id)?.key)
+                let row = session::find_session_row(connection, &user, &id)?;
+                remove::detach_session(connection, row.key)
             })?;
             remove_leftovers(store)
         })

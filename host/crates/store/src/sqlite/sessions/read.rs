@@ -36,11 +36,12 @@ pub(super) fn read_page(
              text
          FROM session JOIN record ON record.session = session.key
          JOIN body ON body.key = record.body
-         WHERE session.id = ?1 AND created_ms = ?2 AND seq >= ?3 AND seq < ?4
-         ORDER BY seq LIMIT ?5",
+         WHERE user = ?1 AND session.id = ?2 AND created_ms = ?3 AND seq >= ?4 AND seq < ?5
+         ORDER BY seq LIMIT ?6",
     )?;
     let (created_ms, end) = (to_sql_integer(session.created_ms), to_sql_integer(session.records));
-    let range = (&session.id, created_ms, to_sql_integer(from), end, PAGE_RECORDS_MAX);
+    let from_sql = to_sql_integer(from);
+    let range = (&session.user, &session.id, created_ms, from_sql, end, PAGE_RECORDS_MAX);
     let mut rows = statement.query(range)?;
     let (mut page, mut bytes) = (Vec::new(), 0);
     while bytes < PAGE_BYTES
@@ -54,7 +55,7 @@ pub(super) fn read_page(
     }
     if page.is_empty() {
         // The session was removed, perhaps with another one in its place, or the file is damaged.
-        let present = session::find_session_row(connection, &session.id)?.session;
+        let present = session::find_session_row(connection, &session.user, &session.id)?.session;
         if present.created_ms != session.created_ms || present.records < session.records {
             return Err(session::missing_session_error(&session.id).into());
         }

@@ -1,4 +1,4 @@
-//! Searching the records of all sessions.
+//! Searching the records of a user's sessions.
 
 use rusqlite::{Connection, Row, params};
 
@@ -13,20 +13,22 @@ use crate::{
 /// Words of context in a snippet: two lines of a terminal.
 const SNIPPET_WORDS: u32 = 24;
 
-/// Finds the records that contain all words of a query, best first; of equal ones, newest first.
+/// Finds the records of a user that contain all words of a query, best first; of equal ones, newest
+/// first.
 pub(super) fn search_records(
     connection: &Connection,
+    user: &str,
     query: &str,
     hits_max: usize,
 ) -> rusqlite::Result<Vec<SessionSearchMatch>> {
     let Some(query) = text_index::match_all_query(query) else { return Ok(Vec::new()) };
     let mut hits = Vec::new();
-    for found in find_bodies(connection, &query, hits_max)? {
+    for found in find_bodies(connection, user, &query, hits_max)? {
         let left = hits_max - hits.len();
         if left == 0 {
             break;
         }
-        hits.extend(list_body_records(connection, &found, left)?);
+        hits.extend(list_body_records(connection, user, &found, left)?);
     }
     Ok(hits)
 }
@@ -39,24 +41,28 @@ struct BodyMatch {
     snippet: Vec<SnippetPiece>,
 }
 
-/// Finds the best bodies. Each belongs to at least one record, so no more than `count_max` are
-/// needed.
+/// Finds the best bodies of a user's records. Each belongs to at least one record, so no more than
+/// `count_max` are needed.
 ///
 /// The index is walked twice, so that snippets, which each cost a walk through a text, are only
 /// made for the best bodies. The `+` before `rowid` prevents one index walk per body.
 fn find_bodies(
     connection: &Connection,
+    user: &str,
     query: &str,
     count_max: usize,
 ) -> rusqlite::Result<Vec<BodyMatch>> {
     let sql = "WITH best AS MATERIALIZED (
-            SELECT rowid AS body FROM words WHERE words MATCH ?1
+            SELECT rowid AS body FROM words WHERE words MATCH ?1 AND EXISTS (
+                SELECT 1 FROM record JOIN session ON session.key = record.session
+                WHERE record.body = words.rowid AND session.user = ?6
+            )
             ORDER BY rank, rowid DESC LIMIT ?2
         )
         SELECT rowid, rank, snippet(words, 0, ?3, ?4, '…', ?5) AS snippet
         FROM words WHERE words MATCH ?1 AND +rowid IN (SELECT body FROM best)";
     let (begin, end) = (text_index::MATCH_BEGIN.to_string(), text_index::MATCH_END.to_string());
-    let values = params![query, to_sql_integer(count_max as u64), begin, end, SNIPPET_WORDS];
+    let values = params![query, to_sql_integer(count_max as u64), begin, end, SNIPPET_WORDS, user];
     let read = |row: &Row<'_>| {
         let snippet = split_snippet(&row.get::<_, String>("snippet")?);
         Ok(BodyMatch { body: row.get("rowid")?, rank: row.get("rank")?, snippet })
@@ -81,16 +87,18 @@ fn split_snippet(text: &str) -> Vec<SnippetPiece> {
     pieces
 }
 
-/// Lists the records with a body, except those that a fork shares with an existing parent.
+/// Lists the records of a user with a body, except those that a fork shares with an existing parent.
 fn list_body_records(
     connection: &Connection,
+    user: &str,
     found: &BodyMatch,
     count_max: usize,
 ) -> rusqlite::Result<Vec<SessionSearchMatch>> {
     let sql = "SELECT session.id, session.title, seq, kind, at_ms
         FROM record JOIN session ON session.key = record.session
-        LEFT JOIN session AS parent ON parent.id = session.parent_id
-        WHERE body = ?1 AND (parent.id IS NULL OR seq >= session.parent_records)
+        LEFT JOIN session AS parent
+            ON parent.id = session.parent_id AND parent.user = session.user
+        WHERE session.user = ?3 AND body = ?1 AND (parent.id IS NULL OR seq >= session.parent_records)
         ORDER BY at_ms DESC, session.key DESC, seq DESC LIMIT ?2";
     let read = |row: &Row<'_>| {
         Ok(SessionSearchMatch {
@@ -102,6 +110,6 @@ fn list_body_records(
             snippet: found.snippet.clone(),
         })
     };
-    let values = (found.body, to_sql_integer(count_max as u64));
+    let values = (found.body, to_sql_integer(count_max as u64), user);
     connection.prepare(sql)?.query_map(values, read)?.collect()
 }

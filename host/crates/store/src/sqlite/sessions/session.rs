@@ -12,19 +12,23 @@ use crate::{
 };
 
 /// The columns that [`SessionRow::from_row`] expects.
-pub(super) const COLUMNS: &str = "key, id, title, model, folder, created_ms, updated_ms, parent_id,
-    parent_records, records, turns, tokens, cost_micro_usd";
+pub(super) const COLUMNS: &str =
+    "key, user, id, title, model, folder, created_ms, updated_ms, parent_id,
+    parent_records, records, turns, tokens, cost_micro_usd, last_kept";
 
 /// A session with its key in the database.
 #[derive(Debug)]
 pub(super) struct SessionRow {
     pub(super) key: i64,
     pub(super) session: StoredSession,
+    /// The highest number that a kept result of it has had, or of those that a fork shares.
+    pub(super) last_kept: u64,
 }
 
 impl SessionRow {
     pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let session = StoredSession {
+            user: row.get("user")?,
             id: row.get("id")?,
             title: row.get("title")?,
             model: row.get("model")?,
@@ -36,21 +40,23 @@ impl SessionRow {
             records: from_sql_integer(row.get("records")?),
             used: read_usage(row)?,
         };
-        Ok(Self { key: row.get("key")?, session })
+        let last_kept = from_sql_integer(row.get("last_kept")?);
+        Ok(Self { key: row.get("key")?, session, last_kept })
     }
 }
 
-/// Finds a session by its whole id.
+/// Finds a session of a user by its whole id.
 ///
 /// # Errors
 ///
-/// No session has this id.
+/// No session of the user has this id.
 pub(super) fn find_session_row(
     connection: &Connection,
+    user: &str,
     id: &str,
 ) -> Result<SessionRow, TransactionError> {
-    let sql = format!("SELECT {COLUMNS} FROM session WHERE id = ?1");
-    let row = connection.query_row(&sql, [id], SessionRow::from_row).optional()?;
+    let sql = format!("SELECT {COLUMNS} FROM session WHERE user = ?1 AND id = ?2");
+    let row = connection.query_row(&sql, [user, id], SessionRow::from_row).optional()?;
     Ok(row.ok_or_else(|| missing_session_error(id))?)
 }
 
@@ -69,11 +75,13 @@ pub(super) fn insert_session(
     session: &NewSession,
 ) -> Result<(), TransactionError> {
     let sql = "INSERT INTO session
-        (id, title, model, folder, created_ms, updated_ms, parent_records, records, turns, tokens)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?5, 0, 0, 0, 0)
+        (user, id, title, model, folder, created_ms, updated_ms, parent_records, records, turns,
+         tokens)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 0, 0, 0, 0)
         ON CONFLICT (id) DO NOTHING";
-    let NewSession { id, title, model, folder, created_ms } = session;
-    let values = params![id, truncate_title(title), model, folder, to_sql_integer(*created_ms)];
+    let NewSession { user, id, title, model, folder, created_ms } = session;
+    let created_ms = to_sql_integer(*created_ms);
+    let values = params![user, id, truncate_title(title), model, folder, created_ms];
     match connection.execute(sql, values)? {
         0 => Err(StoreError::SessionExists { id: id.clone() }.into()),
         _ => Ok(()),
@@ -92,14 +100,15 @@ pub(super) fn read_usage(row: &Row<'_>) -> rusqlite::Result<StoredUsage> {
 ///
 /// # Errors
 ///
-/// No session has this id.
+/// No session of the user has this id.
 pub(super) fn set_column(
     connection: &Connection,
+    user: &str,
     id: &str,
     column: &str,
     value: &str,
 ) -> Result<(), TransactionError> {
-    let key = find_session_row(connection, id)?.key;
+    let key = find_session_row(connection, user, id)?.key;
     let sql = format!("UPDATE session SET {column} = ?2 WHERE key = ?1");
     connection.execute(&sql, params![key, value])?;
     Ok(())
