@@ -8,6 +8,7 @@ const NOW_MS: u64 = 1000 * DAY_MS;
 
 fn approval() -> SessionApproval {
     SessionApproval {
+        user: USER.to_owned(),
         session_id: "s-1".to_owned(),
         plugin: "mail".to_owned(),
         digest: "16ee56a487a0".to_owned(),
@@ -18,10 +19,18 @@ fn approval() -> SessionApproval {
     }
 }
 
+/// The approval that databases of earlier forms have in tests.
+pub(super) fn approval_of_earlier_forms(user: &str) -> SessionApproval {
+    let [session_id, plugin, digest, tool, subject, rule] =
+        ["s-1", "p", "d", "t", "s", "r"].map(str::to_owned);
+    let user = user.to_owned();
+    SessionApproval { user, session_id, plugin, digest, tool, subject, rule, at_ms: 1000 }
+}
+
 /// The key's texts, to change one at a time.
-fn texts(approval: &mut SessionApproval) -> [&mut String; 6] {
-    let SessionApproval { session_id, plugin, digest, tool, subject, rule, .. } = approval;
-    [session_id, plugin, digest, tool, subject, rule]
+fn texts(approval: &mut SessionApproval) -> [&mut String; 7] {
+    let SessionApproval { user, session_id, plugin, digest, tool, subject, rule, .. } = approval;
+    [user, session_id, plugin, digest, tool, subject, rule]
 }
 
 #[test]
@@ -103,6 +112,7 @@ fn old_approvals_and_those_of_a_session_can_be_removed() {
     let fixture = Fixture::new();
     let approvals = &fixture.store.approvals;
     let of = |session: &str, days: u64| SessionApproval {
+        user: USER.to_owned(),
         session_id: session.to_owned(),
         subject: format!("{days}"),
         at_ms: NOW_MS + days * DAY_MS,

@@ -131,12 +131,12 @@ fn a_newer_database_is_not_touched() {
 }
 
 /// A database of an earlier form, with a record and an approval where that form has them.
-fn of_form(form: usize) -> Fixture {
+pub(super) fn of_form(form: usize) -> Fixture {
     let fixture = Fixture::new();
     let path = fixture.path().join(FILE);
     fs::write(&path, "").unwrap();
     chmod(&path, 0o600);
-    for step in &migration::STEPS[..form] {
+    for step in migration::STEPS[..form].iter().copied().flatten() {
         fixture.sql(step);
     }
     fixture.sql(&format!("PRAGMA user_version = {form}"));
@@ -150,12 +150,15 @@ fn of_form(form: usize) -> Fixture {
         fixture.sql(&format!("ATTACH '{}' AS other; {copy}", from.display()));
     }
     if form >= 2 {
-        fixture.sql("INSERT INTO approval VALUES ('s-1', 'p', 'd', 't', 's', 'r', 1000)");
+        let user = if form >= 9 { "'local', " } else { "" };
+        let values = "'s-1', 'p', 'd', 't', 's', 'r', 1000";
+        fixture.sql(&format!("INSERT INTO approval VALUES ({user}{values})"));
     }
     if form >= 3 {
         insert_body(&fixture);
         fixture.sql(
-            "INSERT INTO session VALUES
+            "INSERT INTO session (key, id, title, model, folder, created_ms, updated_ms, parent_id,
+                 parent_records, records, turns, tokens, cost_micro_usd) VALUES
                  (7, 's-0', 'A title', 'small', NULL, 1, 2, NULL, 0, 1, 1, 10, NULL);
              INSERT INTO record VALUES (7, 0, 2, 'input', 3, 1, 10, NULL);
              INSERT INTO words (rowid, text) VALUES (3, 'a needle');",
@@ -180,6 +183,7 @@ fn steps_are_taken_from_every_form() {
         let (store, opened_again) = (&fixture.store, HostStore::open(fixture.path()).unwrap());
         assert_eq!(store.audit.verify(None).wait().unwrap().records, form.min(1) as u64);
         let new = NewSession {
+            user: USER.to_owned(),
             id: "s-1".to_owned(),
             title: "".to_owned(),
             model: "".to_owned(),
@@ -188,13 +192,24 @@ fn steps_are_taken_from_every_form() {
         };
         store.sessions.create(new).wait().unwrap();
         let before = usize::from(form >= 3);
-        let sessions = opened_again.sessions.list(SessionFilter::default().clone()).wait().unwrap();
+        let sessions = opened_again.sessions.list(SessionFilter::of_user(USER)).wait().unwrap();
         assert_eq!(sessions.len(), 1 + before);
-        assert_eq!(opened_again.sessions.search_records("needle", 9).wait().unwrap().len(), before);
+        assert_eq!(
+            opened_again.sessions.search_records(USER, "needle", 9).wait().unwrap().len(),
+            before
+        );
         if form >= 3 {
-            let session = store.sessions.get("s-0").wait().unwrap();
+            let session = store.sessions.get(USER, "s-0").wait().unwrap();
             let records = store.sessions.read_page(&session, 0).wait().unwrap();
             assert_eq!(records[0].body, "a needle");
+            assert!(store.sessions.get("ann", "s-0").wait().is_err(), "it is the local user's");
+        }
+        if form >= 2 {
+            let approved = |user: &str| {
+                let of_user = approvals::approval_of_earlier_forms(user);
+                store.approvals.is_approved(&of_user).wait().unwrap()
+            };
+            assert!(approved(USER) && !approved("ann"));
         }
         assert_eq!(store.state.list_owners().wait().unwrap(), []);
         assert_eq!(store.timers.next_due_ms(0).wait().unwrap(), None);

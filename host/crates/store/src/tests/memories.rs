@@ -371,6 +371,7 @@ fn a_turn_is_forgotten_where_it_stands_and_nowhere_else() {
 fn removing_a_session_leaves_its_memories() {
     let fixture = Fixture::new();
     let new = crate::NewSession {
+        user: USER.to_owned(),
         id: "s-1".to_owned(),
         title: "".to_owned(),
         model: "".to_owned(),
@@ -379,7 +380,7 @@ fn removing_a_session_leaves_its_memories() {
     };
     fixture.store.sessions.create(new).wait().unwrap();
     fixture.remember(&memory("kept", None));
-    fixture.store.sessions.remove("s-1").wait().unwrap();
+    fixture.store.sessions.remove(USER, "s-1").wait().unwrap();
     assert_eq!(fixture.listed(), ["kept"]);
     assert_eq!(
         fixture

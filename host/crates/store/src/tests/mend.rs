@@ -50,7 +50,7 @@ fn a_database_that_was_removed_or_emptied_is_not_made_anew_in_silence() {
         files.iter().for_each(|name| spoil(&fixture.path().join(name)));
         let again = HostStore::open(fixture.path()).unwrap();
         let errors = [
-            again.sessions.latest_session(None).wait().map(drop).unwrap_err(),
+            again.sessions.latest_session(USER, None).wait().map(drop).unwrap_err(),
             again.audit.verify(None).wait().map(drop).unwrap_err(),
         ];
         for error in errors {

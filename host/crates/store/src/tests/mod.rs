@@ -11,7 +11,7 @@ use std::{
 };
 
 use rusqlite::Connection;
-use sallyport_contract::DataOwner;
+use sallyport_contract::{DataOwner, LOCAL_USER};
 use tempfile::TempDir;
 use tokio::runtime::{self, Runtime};
 
@@ -40,6 +40,9 @@ mod timers;
 
 /// Far more than any of these tests needs; a hanging test still ends.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The user of the sessions of tests that are about something else.
+const USER: &str = LOCAL_USER;
 
 /// A store in a folder of its own, which goes with it.
 struct Fixture {

@@ -250,6 +250,7 @@ fn a_message_that_is_too_long_is_refused() {
 fn the_messages_of_a_session_go_with_it() {
     let fixture = Fixture::new();
     let new = crate::NewSession {
+        user: USER.to_owned(),
         id: "s-1".to_owned(),
         title: "".to_owned(),
         model: "".to_owned(),
@@ -260,7 +261,7 @@ fn the_messages_of_a_session_go_with_it() {
     fixture.keep("s-1", "to one", NoticeAudience::Conversation);
     fixture.keep("s-1", "to me", NoticeAudience::User);
     fixture.keep("s-2", "other", NoticeAudience::Conversation);
-    fixture.store.sessions.remove("s-1").wait().unwrap();
+    fixture.store.sessions.remove(USER, "s-1").wait().unwrap();
     assert_eq!(texts(&fixture.take("s-1")), ["to me"]);
     assert_eq!(texts(&fixture.take("s-2")), ["other"]);
 }

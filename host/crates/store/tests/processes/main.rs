@@ -24,6 +24,9 @@ mod sessions;
 /// No other process lives so long unless it hangs; whoever reads what it says waits no longer.
 const LIFE_MAX: Duration = Duration::from_secs(180);
 
+/// The user of the sessions.
+const USER: &str = "local";
+
 /// Names the folder to the other process.
 const FOLDER: &str = "STORE_TEST_FOLDER";
 

@@ -23,6 +23,7 @@ fn with_session() -> (TempDir, HostStore) {
     let parent = TempDir::new().unwrap();
     let store = HostStore::open(&parent.path().join("store")).unwrap();
     let session = NewSession {
+        user: USER.to_owned(),
         id: "s-1".to_owned(),
         title: "".to_owned(),
         model: "".to_owned(),
@@ -49,11 +50,11 @@ fn append_turn(store: &HostStore, known: u64, text: &str) -> Result<u64, StoreEr
             used,
         })
         .collect();
-    store.sessions.append_records("s-1", known, records).wait()
+    store.sessions.append_records(USER, "s-1", known, records).wait()
 }
 
 fn read(store: &HostStore) -> Vec<StoredRecord> {
-    let session = store.sessions.get("s-1").wait().unwrap();
+    let session = store.sessions.get(USER, "s-1").wait().unwrap();
     let mut records = Vec::new();
     loop {
         let page = store.sessions.read_page(&session, records.len() as u64).wait().unwrap();
@@ -103,7 +104,7 @@ fn of_two_processes_one_goes_on_and_the_other_is_told() {
 #[ignore = "one of the two processes"]
 fn goes_on_when_told() {
     let store = store_of_parent();
-    let known = || store.sessions.get("s-1").wait().unwrap().records;
+    let known = || store.sessions.get(USER, "s-1").wait().unwrap().records;
     let (mut expected, mut written) = (known(), 0);
     println!("ready");
     io::stdin().read_to_string(&mut String::new()).unwrap();
@@ -143,7 +144,7 @@ fn a_killed_process_leaves_a_session_that_can_be_taken_up() {
 }
 
 fn check_whole(store: &HostStore, said: u64, round: u64) {
-    let session = store.sessions.get("s-1").wait().unwrap();
+    let session = store.sessions.get(USER, "s-1").wait().unwrap();
     let records = read(store);
     assert_eq!((session.records, session.records % 3), (records.len() as u64, 0), "round {round}");
     assert!(session.records / 3 >= said, "{} of {said} in round {round}", session.records / 3);
@@ -154,7 +155,7 @@ fn check_whole(store: &HostStore, said: u64, round: u64) {
     if let Some(last) = records.last() {
         let query = format!("\"{}\"", last.body);
         assert_eq!(
-            store.sessions.search_records(&query, 9).wait().unwrap().len(),
+            store.sessions.search_records(USER, &query, 9).wait().unwrap().len(),
             1,
             "round {round}"
         );
@@ -166,7 +167,7 @@ fn check_whole(store: &HostStore, said: u64, round: u64) {
 #[ignore = "the process that is killed"]
 fn goes_on_for_ever() {
     let store = store_of_parent();
-    let mut known = store.sessions.get("s-1").wait().unwrap().records;
+    let mut known = store.sessions.get(USER, "s-1").wait().unwrap().records;
     loop {
         known = append_turn(&store, known, "x").unwrap();
         println!("written");

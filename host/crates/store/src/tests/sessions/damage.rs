@@ -16,7 +16,7 @@ static WHOLE: LazyLock<Fixture> = LazyLock::new(|| {
     let refs: Vec<&str> = texts.iter().map(String::as_str).collect();
     fixture.begin("s-1", &refs);
     fixture.begin("s-2", &["text"]);
-    fixture.sessions().fork("s-1", 9, "s-3", 0).wait().unwrap();
+    fixture.sessions().fork(USER, "s-1", 9, "s-3", 0).wait().unwrap();
     // Through a connection of default settings, which moves the log of writes on closing.
     fixture.sql("SELECT count(*) FROM session");
     fixture
@@ -50,7 +50,7 @@ fn a_missing_table_is_an_error() {
         let copy = WHOLE.copy();
         copy.sql(&format!("PRAGMA foreign_keys = OFF; DROP TABLE {table}"));
         use_all(&copy);
-        assert!(copy.sessions().remove("s-1").wait().is_err(), "{table}");
+        assert!(copy.sessions().remove(USER, "s-1").wait().is_err(), "{table}");
     }
 }
 
@@ -63,27 +63,27 @@ fn what_somebody_put_into_the_schema_does_nothing() {
     );
     copy.go_on("s-2", &["more"]);
     assert_eq!(copy.bodies("s-2"), ["text", "more"]);
-    copy.sessions().remove("s-1").wait().unwrap();
+    copy.sessions().remove(USER, "s-1").wait().unwrap();
     assert_eq!(copy.count("SELECT count(*) FROM record"), 2 + 9);
 }
 
 /// Calls everything. What comes back does not matter; that it does is what is tested.
 fn use_all(fixture: &Fixture) {
     let sessions = fixture.sessions();
-    let _ = sessions.list(SessionFilter::default()).wait();
-    let _ = sessions.find_by_prefix("s-").wait();
-    let _ = sessions.latest_session(Some("/work")).wait();
-    if let Ok(session) = sessions.get("s-1").wait() {
+    let _ = sessions.list(SessionFilter::of_user(USER)).wait();
+    let _ = sessions.find_by_prefix(USER, "s-").wait();
+    let _ = sessions.latest_session(USER, Some("/work")).wait();
+    if let Ok(session) = sessions.get(USER, "s-1").wait() {
         let _ = (0..2 * RECORDS)
             .try_for_each(|from| sessions.read_page(&session, from as u64).wait().map(drop));
     }
-    let _ = sessions.search_records("text 7", 20).wait();
+    let _ = sessions.search_records(USER, "text 7", 20).wait();
     let more = vec![new_record("more text")];
-    let _ = sessions.append_records("s-1", RECORDS as u64, more).wait();
-    let _ = sessions.fork("s-1", 3, "s-4", 0).wait();
-    let _ = sessions.rename("s-2", "Another").wait();
+    let _ = sessions.append_records(USER, "s-1", RECORDS as u64, more).wait();
+    let _ = sessions.fork(USER, "s-1", 3, "s-4", 0).wait();
+    let _ = sessions.rename(USER, "s-2", "Another").wait();
     let _ = sessions.prune(0, 2).wait();
-    let _ = sessions.remove("s-1").wait();
+    let _ = sessions.remove(USER, "s-1").wait();
 }
 
 proptest! {

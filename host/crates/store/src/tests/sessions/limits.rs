@@ -44,12 +44,13 @@ fn texts_have_a_length() {
     );
     fixture.begin("s", &[]);
     check_refused(
-        sessions.switch_model("s", &long[..257]).wait(),
+        sessions.switch_model(USER, "s", &long[..257]).wait(),
         "the name of a model of 257 bytes is too long, at most 256 are taken",
     );
     check_refused(
         sessions
             .append_records(
+                USER,
                 "s",
                 0,
                 vec![NewRecord { kind: long[..65].to_owned(), ..new_record("x") }],
@@ -60,6 +61,7 @@ fn texts_have_a_length() {
     check_refused(
         sessions
             .append_records(
+                USER,
                 "s",
                 0,
                 vec![new_record("x"), NewRecord { body: long.clone(), ..new_record("") }],
@@ -68,10 +70,10 @@ fn texts_have_a_length() {
         "a record of 67108865 bytes is too long, at most 67108864 are taken",
     );
     check_refused(
-        sessions.search_records(&long[..1025], 1).wait(),
+        sessions.search_records(USER, &long[..1025], 1).wait(),
         "a query of 1025 bytes is too long, at most 1024 are taken",
     );
-    assert_eq!(sessions.get("s").wait().unwrap().records, 0);
+    assert_eq!(sessions.get(USER, "s").wait().unwrap().records, 0);
 }
 
 #[test]
@@ -90,10 +92,10 @@ fn of_a_long_title_the_start_is_kept() {
             .create(NewSession { title: title.clone(), ..new_session(&id) })
             .wait()
             .unwrap();
-        assert_eq!(fixture.sessions().get(&id).wait().unwrap().title, *want);
-        fixture.sessions().rename(&id, "short").wait().unwrap();
-        fixture.sessions().rename(&id, title).wait().unwrap();
-        assert_eq!(fixture.sessions().get(&id).wait().unwrap().title, *want);
+        assert_eq!(fixture.sessions().get(USER, &id).wait().unwrap().title, *want);
+        fixture.sessions().rename(USER, &id, "short").wait().unwrap();
+        fixture.sessions().rename(USER, &id, title).wait().unwrap();
+        assert_eq!(fixture.sessions().get(USER, &id).wait().unwrap().title, *want);
     }
 }
 
@@ -104,11 +106,11 @@ fn a_session_can_be_full() {
     fixture.sql("UPDATE session SET records = 99999");
     let two = ["two", "three"].map(new_record);
     check_refused(
-        fixture.sessions().append_records("s-1", 99_999, two.to_vec()).wait(),
+        fixture.sessions().append_records(USER, "s-1", 99_999, two.to_vec()).wait(),
         "session s-1 is full, it can have 100000 records",
     );
     assert_eq!(
-        fixture.sessions().append_records("s-1", 99_999, two[..1].to_vec()).wait().unwrap(),
+        fixture.sessions().append_records(USER, "s-1", 99_999, two[..1].to_vec()).wait().unwrap(),
         100_000
     );
 }
@@ -118,20 +120,23 @@ fn what_is_not_there_is_named() {
     let fixture = Fixture::new();
     let sessions = fixture.sessions();
     let want = "there is no session \"s-1\"";
-    check_refused(sessions.get("s-1").wait(), want);
+    check_refused(sessions.get(USER, "s-1").wait(), want);
     fixture.begin("s-2", &["x"]);
-    let gone = StoredSession { id: "s-1".to_owned(), ..sessions.get("s-2").wait().unwrap() };
+    let gone = StoredSession { id: "s-1".to_owned(), ..sessions.get(USER, "s-2").wait().unwrap() };
     check_refused(sessions.read_page(&gone, 0).wait(), want);
-    check_refused(sessions.append_records("s-1", 0, vec![]).wait(), want);
-    check_refused(sessions.rename("s-1", "").wait(), want);
-    check_refused(sessions.switch_model("s-1", "").wait(), want);
-    check_refused(sessions.fork("s-1", 0, "s-2", 0).wait(), want);
-    check_refused(sessions.remove("s-1").wait(), want);
-    check_refused(sessions.find_by_prefix("s-1").wait(), want);
+    check_refused(sessions.append_records(USER, "s-1", 0, vec![]).wait(), want);
+    check_refused(sessions.rename(USER, "s-1", "").wait(), want);
+    check_refused(sessions.switch_model(USER, "s-1", "").wait(), want);
+    check_refused(sessions.fork(USER, "s-1", 0, "s-2", 0).wait(), want);
+    check_refused(sessions.remove(USER, "s-1").wait(), want);
+    check_refused(sessions.find_by_prefix(USER, "s-1").wait(), want);
     check_refused(
-        sessions.find_by_prefix("\u{1b}\0\u{202e}").wait(),
+        sessions.find_by_prefix(USER, "\u{1b}\0\u{202e}").wait(),
         r#"there is no session "\u{1b}\0\u{202e}""#,
     );
     let long = "x".repeat(1 << 20);
-    check_refused(sessions.get(&long).wait(), &format!("there is no session {:?}", &long[..64]));
+    check_refused(
+        sessions.get(USER, &long).wait(),
+        &format!("there is no session {:?}", &long[..64]),
+    );
 }

@@ -10,7 +10,7 @@ fn with_sessions(rows: &[(&str, &str, Option<u64>)]) -> Fixture {
         fixture.sessions().create(NewSession { folder, ..new_session(id) }).wait().unwrap();
         if let Some(at_ms) = *at_ms {
             let record = NewRecord { at_ms, ..new_record("x") };
-            fixture.sessions().append_records(id, 0, vec![record]).wait().unwrap();
+            fixture.sessions().append_records(USER, id, 0, vec![record]).wait().unwrap();
         }
     }
     fixture
@@ -27,7 +27,7 @@ fn the_list_has_what_was_used_last_first() {
         ("bare", "", None),
     ]);
     let all = ["new", "same-2", "same-1", "old", "bare", "back-in-time"];
-    let filter = SessionFilter::default();
+    let filter = SessionFilter::of_user(USER);
     let rows: [(SessionFilter, &[&str]); 8] = [
         (filter.clone(), &all),
         (SessionFilter { limit: Some(2), ..filter.clone() }, &all[..2]),
@@ -37,7 +37,12 @@ fn the_list_has_what_was_used_last_first() {
         (SessionFilter { before_ms: Some(u64::MAX), ..filter.clone() }, &all),
         (SessionFilter { folder: Some("/b".to_owned()), ..filter.clone() }, &["new"]),
         (
-            SessionFilter { folder: Some("/a".to_owned()), before_ms: Some(5001), limit: Some(2) },
+            SessionFilter {
+                folder: Some("/a".to_owned()),
+                before_ms: Some(5001),
+                limit: Some(2),
+                ..filter.clone()
+            },
             &["same-2", "same-1"],
         ),
     ];
@@ -45,7 +50,7 @@ fn the_list_has_what_was_used_last_first() {
         assert_eq!(fixture.ids(&filter), want, "{filter:?}");
     }
     let latest = |folder| {
-        fixture.sessions().latest_session(folder).wait().unwrap().map(|session| session.id)
+        fixture.sessions().latest_session(USER, folder).wait().unwrap().map(|session| session.id)
     };
     assert_eq!(latest(None).unwrap(), "new");
     assert_eq!(latest(Some("/a")).unwrap(), "same-2");
@@ -56,9 +61,16 @@ fn the_list_has_what_was_used_last_first() {
 #[test]
 fn a_session_without_records_is_not_the_latest() {
     let fixture = with_sessions(&[("talk", "/a", Some(10)), ("bare", "/a", None)]);
-    assert_eq!(fixture.sessions().latest_session(Some("/a")).wait().unwrap().unwrap().id, "talk");
     assert_eq!(
-        with_sessions(&[("bare", "/a", None)]).sessions().latest_session(None).wait().unwrap(),
+        fixture.sessions().latest_session(USER, Some("/a")).wait().unwrap().unwrap().id,
+        "talk"
+    );
+    assert_eq!(
+        with_sessions(&[("bare", "/a", None)])
+            .sessions()
+            .latest_session(USER, None)
+            .wait()
+            .unwrap(),
         None
     );
 }
@@ -91,7 +103,8 @@ fn the_start_of_an_id_is_enough_when_it_is_clear() {
         ("abcd", none("abcd")),
     ];
     for (prefix, want) in rows {
-        let found = fixture.sessions().find_by_prefix(prefix).wait().map(|session| session.id);
+        let found =
+            fixture.sessions().find_by_prefix(USER, prefix).wait().map(|session| session.id);
         let found = found.map_err(|error| (error.to_string(), error.hint().unwrap()));
         assert_eq!(found, want.map(str::to_owned), "{prefix:?}");
     }
@@ -115,7 +128,7 @@ fn a_reader_sees_the_session_as_it_was() {
     let fixture = Fixture::new();
     let texts = ["x"; 300];
     fixture.begin("s-1", &texts);
-    let session = fixture.sessions().get("s-1").wait().unwrap();
+    let session = fixture.sessions().get(USER, "s-1").wait().unwrap();
     let first = fixture.sessions().read_page(&session, 0).wait().unwrap();
     fixture.go_on("s-1", &["more"]);
     let rest = fixture.sessions().read_page(&session, first.len() as u64).wait().unwrap();
@@ -127,9 +140,9 @@ fn a_reader_sees_the_session_as_it_was() {
 fn a_reader_is_told_that_its_session_is_gone() {
     let fixture = Fixture::new();
     fixture.begin("s-1", &["x"; 300]);
-    let session = fixture.sessions().get("s-1").wait().unwrap();
+    let session = fixture.sessions().get(USER, "s-1").wait().unwrap();
     let first = fixture.sessions().read_page(&session, 0).wait().unwrap();
-    fixture.sessions().remove("s-1").wait().unwrap();
+    fixture.sessions().remove(USER, "s-1").wait().unwrap();
     let later = NewSession { created_ms: 1001, ..new_session("s-1") };
     fixture.sessions().create(later).wait().unwrap();
     fixture.go_on("s-1", &["another"; 300]);

@@ -13,12 +13,14 @@ mod lookup;
 mod property;
 mod removal;
 mod search;
+mod users;
 mod writing;
 
 /// A session that differs from others by its id alone.
 fn new_session(id: &str) -> NewSession {
     let (title, model) = ("A title".to_owned(), "small".to_owned());
     NewSession {
+        user: USER.to_owned(),
         id: id.to_owned(),
         title,
         model,
@@ -52,8 +54,8 @@ impl Fixture {
     /// Adds a record for each text.
     fn go_on(&self, id: &str, texts: &[&str]) {
         let records: Vec<NewRecord> = texts.iter().map(|text| new_record(text)).collect();
-        let known = self.sessions().get(id).wait().unwrap().records;
-        let total = self.sessions().append_records(id, known, records).wait().unwrap();
+        let known = self.sessions().get(USER, id).wait().unwrap().records;
+        let total = self.sessions().append_records(USER, id, known, records).wait().unwrap();
         assert_eq!(total, known + texts.len() as u64);
     }
 
@@ -65,7 +67,7 @@ impl Fixture {
 
     /// The records up to an error, if there is one.
     fn read_all(&self, id: &str) -> (Vec<StoredRecord>, Option<StoreError>) {
-        let session = self.sessions().get(id).wait().unwrap();
+        let session = self.sessions().get(USER, id).wait().unwrap();
         let mut records = Vec::new();
         loop {
             match self.sessions().read_page(&session, records.len() as u64).wait() {

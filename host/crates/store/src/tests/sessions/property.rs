@@ -70,7 +70,7 @@ impl Model {
                 let known = self.sessions.get(&id).map_or(0, Vec::len) as u64;
                 assert!(
                     sessions
-                        .append_records(&id, known + 1, vec![new_record("never")])
+                        .append_records(USER, &id, known + 1, vec![new_record("never")])
                         .wait()
                         .is_err()
                 );
@@ -79,7 +79,7 @@ impl Model {
                 let (from, to) = (format!("s-{from}"), format!("s-{to}"));
                 let had = self.sessions.get(&from).and_then(|texts| texts.get(..*records));
                 let had = had.map(<[_]>::to_vec).filter(|_| !self.sessions.contains_key(&to));
-                let made = sessions.fork(&from, *records as u64, &to, 2000).wait().is_ok();
+                let made = sessions.fork(USER, &from, *records as u64, &to, 2000).wait().is_ok();
                 assert_eq!(made, had.is_some());
                 if let Some(texts) = had {
                     self.add(&to, texts);
@@ -87,7 +87,7 @@ impl Model {
             }
             Step::Remove(number) => {
                 let id = format!("s-{number}");
-                assert_eq!(sessions.remove(&id).wait().is_ok(), self.remove(&id));
+                assert_eq!(sessions.remove(USER, &id).wait().is_ok(), self.remove(&id));
             }
             Step::Prune(keep_max) => self.prune(fixture, *keep_max),
             Step::CutShort(number) => {
@@ -110,7 +110,7 @@ impl Model {
 
     /// Sessions with records are as old as each other, and those without are older.
     fn prune(&mut self, fixture: &Fixture, keep_max: usize) {
-        let listed = fixture.ids(&SessionFilter::default());
+        let listed = fixture.ids(&SessionFilter::of_user(USER));
         let gone = &listed[keep_max.min(listed.len())..];
         assert_eq!(fixture.sessions().prune(0, keep_max).wait().unwrap(), gone.len());
         gone.iter().for_each(|id| assert!(self.remove(id)));
@@ -118,7 +118,7 @@ impl Model {
 
     /// Compares everything that can be seen.
     fn check(&self, fixture: &Fixture) {
-        let mut listed = fixture.ids(&SessionFilter::default());
+        let mut listed = fixture.ids(&SessionFilter::of_user(USER));
         listed.sort();
         assert_eq!(listed, self.sessions.keys().cloned().collect::<Vec<_>>());
         for (id, texts) in &self.sessions {
@@ -126,7 +126,7 @@ impl Model {
         }
         let used: BTreeSet<&str> = self.sessions.values().flatten().copied().collect();
         for text in TEXTS {
-            let hits = fixture.sessions().search_records(text, 99).wait().unwrap();
+            let hits = fixture.sessions().search_records(USER, text, 99).wait().unwrap();
             assert_eq!(!hits.is_empty(), used.contains(text), "{text}");
             for hit in hits {
                 assert_eq!(self.sessions[&hit.session_id][hit.seq as usize], text);
@@ -165,7 +165,7 @@ proptest! {
     fn every_text_is_a_query(query in any::<String>()) {
         let fixture = Fixture::new();
         fixture.begin("s-1", &["a text"]);
-        fixture.sessions().search_records(&query, 9).wait().unwrap();
+        fixture.sessions().search_records(USER, &query, 9).wait().unwrap();
     }
 
     #[test]
@@ -174,6 +174,6 @@ proptest! {
         let text = format!("{text} {word}");
         fixture.begin("s-1", &[&text]);
         prop_assert_eq!(fixture.bodies("s-1"), [text]);
-        prop_assert_eq!(fixture.sessions().search_records(&word, 9).wait().unwrap().len(), 1);
+        prop_assert_eq!(fixture.sessions().search_records(USER, &word, 9).wait().unwrap().len(), 1);
     }
 }

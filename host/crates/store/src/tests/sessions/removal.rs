@@ -21,25 +21,25 @@ fn a_removed_session_leaves_nothing() {
         fixture.go_on("s-1", &[&format!("xylophonist {number}")]);
     }
     assert!(is_on_disk(&fixture, "xylophonist"));
-    fixture.sessions().remove("s-1").wait().unwrap();
+    fixture.sessions().remove(USER, "s-1").wait().unwrap();
     assert!(!is_on_disk(&fixture, "xylophonist"));
     assert_eq!(fixture.kept(), [1, 1, 0]);
-    assert_eq!(fixture.sessions().search_records("xylophonist", 9).wait().unwrap(), []);
-    assert_eq!(fixture.sessions().search_records("common", 9).wait().unwrap().len(), 1);
-    assert_eq!(fixture.ids(&SessionFilter::default()), ["s-2"]);
+    assert_eq!(fixture.sessions().search_records(USER, "xylophonist", 9).wait().unwrap(), []);
+    assert_eq!(fixture.sessions().search_records(USER, "common", 9).wait().unwrap().len(), 1);
+    assert_eq!(fixture.ids(&SessionFilter::of_user(USER)), ["s-2"]);
 }
 
 #[test]
 fn a_fork_keeps_what_it_has_when_its_parent_goes() {
     let fixture = Fixture::new();
     fixture.begin("s-1", &["one", "two", "three"]);
-    fixture.sessions().fork("s-1", 2, "f-1", 0).wait().unwrap();
-    fixture.sessions().remove("s-1").wait().unwrap();
+    fixture.sessions().fork(USER, "s-1", 2, "f-1", 0).wait().unwrap();
+    fixture.sessions().remove(USER, "s-1").wait().unwrap();
     assert_eq!(fixture.bodies("f-1"), ["one", "two"]);
     assert_eq!(fixture.kept(), [2, 2, 0]);
-    let fork = fixture.sessions().get("f-1").wait().unwrap();
+    let fork = fixture.sessions().get(USER, "f-1").wait().unwrap();
     assert_eq!((fork.parent_id.as_deref(), fork.parent_records), (Some("s-1"), 2));
-    fixture.sessions().remove("f-1").wait().unwrap();
+    fixture.sessions().remove(USER, "f-1").wait().unwrap();
     assert_eq!(fixture.kept(), [0, 0, 0]);
 }
 
@@ -47,6 +47,7 @@ fn a_fork_keeps_what_it_has_when_its_parent_goes() {
 fn approvals_go_with_their_session() {
     let fixture = Fixture::new();
     let approval = |session: &str| SessionApproval {
+        user: USER.to_owned(),
         session_id: session.to_owned(),
         plugin: "mail".to_owned(),
         digest: String::new(),
@@ -63,7 +64,7 @@ fn approvals_go_with_their_session() {
         ["s-1", "s-2", "s-3"]
             .map(|id| fixture.store.approvals.is_approved(&approval(id)).wait().unwrap())
     };
-    fixture.sessions().remove("s-1").wait().unwrap();
+    fixture.sessions().remove(USER, "s-1").wait().unwrap();
     assert_eq!(approvals(), [false, true, true]);
     assert_eq!(fixture.sessions().prune(0, 1).wait().unwrap(), 1);
     assert_eq!(approvals(), [false, false, true]);
@@ -77,7 +78,7 @@ fn a_long_session_is_removed_whole() {
     let refs: Vec<&str> = texts.iter().map(String::as_str).collect();
     fixture.begin("s-1", &refs);
     fixture.begin("s-2", &["text 7"]);
-    fixture.sessions().remove("s-1").wait().unwrap();
+    fixture.sessions().remove(USER, "s-1").wait().unwrap();
     assert_eq!(fixture.kept(), [1, 1, 0]);
     assert_eq!(fixture.count("SELECT count(*) FROM record"), 1);
     assert_eq!(fixture.bodies("s-2"), ["text 7"]);
@@ -90,12 +91,12 @@ fn a_removal_that_was_cut_short_is_finished_by_the_next() {
     fixture.begin("s-1", &["one", "two"]);
     fixture.begin("s-2", &["two", "three"]);
     fixture.sql("INSERT INTO leftover VALUES (1); DELETE FROM session WHERE key = 1");
-    assert_eq!(fixture.sessions().search_records("one", 9).wait().unwrap(), []);
-    assert_eq!(fixture.sessions().search_records("two", 9).wait().unwrap().len(), 1);
+    assert_eq!(fixture.sessions().search_records(USER, "one", 9).wait().unwrap(), []);
+    assert_eq!(fixture.sessions().search_records(USER, "two", 9).wait().unwrap().len(), 1);
     // Its key is not given to another session, which would have its records.
     fixture.begin("s-3", &["three"]);
     assert_eq!(fixture.bodies("s-3"), ["three"]);
-    fixture.sessions().remove("s-3").wait().unwrap();
+    fixture.sessions().remove(USER, "s-3").wait().unwrap();
     assert_eq!(fixture.kept(), [2, 2, 0]);
     assert_eq!(fixture.bodies("s-2"), ["two", "three"]);
 }
@@ -118,12 +119,12 @@ fn retention_takes_the_old_and_the_many() {
             fixture.sessions().create(session).wait().unwrap();
             fixture
                 .sessions()
-                .append_records(id, 0, vec![NewRecord { at_ms, ..new_record(id) }])
+                .append_records(USER, id, 0, vec![NewRecord { at_ms, ..new_record(id) }])
                 .wait()
                 .unwrap();
         }
         assert_eq!(fixture.sessions().prune(before_ms, keep_max).wait().unwrap(), 5 - want.len());
-        assert_eq!(fixture.ids(&SessionFilter::default()), want);
+        assert_eq!(fixture.ids(&SessionFilter::of_user(USER)), want);
         assert_eq!(fixture.kept(), [want.len() as u64, want.len() as u64, 0]);
     };
     check(0, usize::MAX, &["e", "d", "a", "c", "b"]);

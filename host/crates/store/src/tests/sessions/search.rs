@@ -22,7 +22,7 @@ const TEXTS: [&str; 14] = [
 
 /// The numbers of the texts that a query finds.
 fn found(fixture: &Fixture, query: &str) -> Vec<usize> {
-    let hits = fixture.sessions().search_records(query, 20).wait().unwrap();
+    let hits = fixture.sessions().search_records(USER, query, 20).wait().unwrap();
     let numbers = hits.into_iter().map(|hit| hit.session_id.parse().unwrap());
     numbers.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
 }
@@ -114,7 +114,7 @@ fn no_sign_of_a_query_means_anything() {
     }
     for sign in ["a ", "\"", "\"a\" ", "(", "北", "北 ", "* ", "- ", "AND ", "^", ":", "NEAR("] {
         let long = sign.repeat(1024 / sign.len());
-        fixture.sessions().search_records(&long, 20).wait().unwrap();
+        fixture.sessions().search_records(USER, &long, 20).wait().unwrap();
     }
 }
 
@@ -122,7 +122,7 @@ fn no_sign_of_a_query_means_anything() {
 fn a_hit_says_where_it_is() {
     let fixture = Fixture::new();
     fixture.begin("s-1", &["first", "before \u{1d}\u{1e}\u{1f}\0 Needle after", "last"]);
-    let hits = fixture.sessions().search_records("needle", 9).wait().unwrap();
+    let hits = fixture.sessions().search_records(USER, "needle", 9).wait().unwrap();
     let [SessionSearchMatch { session_id, title, seq, kind, at_ms, .. }] = &hits[..] else {
         panic!("{hits:?}")
     };
@@ -153,7 +153,7 @@ fn a_snippet_shows_what_was_written_around_it() {
     for (query, text, want) in rows {
         let fixture = Fixture::new();
         fixture.begin("s-1", &[text]);
-        let shown = shown(&fixture.sessions().search_records(query, 1).wait().unwrap()[0]);
+        let shown = shown(&fixture.sessions().search_records(USER, query, 1).wait().unwrap()[0]);
         match want {
             "" => assert!(shown.len() < 200 && shown.contains(" [needle] "), "{shown}"),
             _ => assert_eq!(shown, want),
@@ -169,7 +169,7 @@ fn the_best_and_then_the_newest_come_first() {
         fixture.begin(id, &[text]);
     }
     let ids = |hits_max| {
-        let hits = fixture.sessions().search_records("needle", hits_max).wait().unwrap();
+        let hits = fixture.sessions().search_records(USER, "needle", hits_max).wait().unwrap();
         hits.into_iter().map(|hit| hit.session_id).collect::<Vec<_>>()
     };
     assert_eq!(ids(9), ["b", "c", "a"]);
@@ -179,7 +179,7 @@ fn the_best_and_then_the_newest_come_first() {
     for (id, text) in [("e", "cat e f"), ("f", "category f"), ("g", "category f")] {
         fixture.begin(id, &[text]);
     }
-    let hits = fixture.sessions().search_records("cat", 9).wait().unwrap();
+    let hits = fixture.sessions().search_records(USER, "cat", 9).wait().unwrap();
     assert_eq!(hits[0].session_id, "e", "a whole word before the start of one");
 }
 
@@ -189,7 +189,7 @@ fn the_same_words_are_found_in_each_session_that_has_them() {
     fixture.begin("a", &["go on", "go on"]);
     fixture.begin("b", &["go on"]);
     let places = |hits_max| {
-        let hits = fixture.sessions().search_records("go", hits_max).wait().unwrap();
+        let hits = fixture.sessions().search_records(USER, "go", hits_max).wait().unwrap();
         hits.into_iter().map(|hit| (hit.session_id, hit.seq)).collect::<Vec<_>>()
     };
     let want = [("b", 0), ("a", 1), ("a", 0)].map(|(id, seq)| (id.to_owned(), seq));
@@ -201,11 +201,11 @@ fn the_same_words_are_found_in_each_session_that_has_them() {
 fn a_fork_is_found_by_what_is_its_own() {
     let fixture = Fixture::new();
     fixture.begin("a", &["needle one", "needle two"]);
-    fixture.sessions().fork("a", 2, "b", 0).wait().unwrap();
-    fixture.sessions().fork("b", 1, "c", 0).wait().unwrap();
+    fixture.sessions().fork(USER, "a", 2, "b", 0).wait().unwrap();
+    fixture.sessions().fork(USER, "b", 1, "c", 0).wait().unwrap();
     fixture.go_on("c", &["needle three"]);
     let places = || {
-        let hits = fixture.sessions().search_records("needle", 9).wait().unwrap();
+        let hits = fixture.sessions().search_records(USER, "needle", 9).wait().unwrap();
         let mut places: Vec<_> = hits.into_iter().map(|hit| (hit.session_id, hit.seq)).collect();
         places.sort();
         places
@@ -214,9 +214,9 @@ fn a_fork_is_found_by_what_is_its_own() {
         rows.iter().map(|(id, seq)| ((*id).to_owned(), *seq)).collect()
     };
     assert_eq!(places(), owned(&[("a", 0), ("a", 1), ("c", 1)]));
-    fixture.sessions().remove("a").wait().unwrap();
+    fixture.sessions().remove(USER, "a").wait().unwrap();
     assert_eq!(places(), owned(&[("b", 0), ("b", 1), ("c", 1)]));
-    fixture.sessions().remove("b").wait().unwrap();
+    fixture.sessions().remove(USER, "b").wait().unwrap();
     assert_eq!(places(), owned(&[("c", 0), ("c", 1)]));
 }
 
@@ -225,7 +225,7 @@ fn of_a_long_text_the_start_is_searched() {
     let fixture = Fixture::new();
     let long = format!("early {} late", "é".repeat(40_000));
     fixture.begin("a", &[&long]);
-    assert_eq!(fixture.sessions().search_records("early", 9).wait().unwrap().len(), 1);
-    assert_eq!(fixture.sessions().search_records("late", 9).wait().unwrap(), []);
+    assert_eq!(fixture.sessions().search_records(USER, "early", 9).wait().unwrap().len(), 1);
+    assert_eq!(fixture.sessions().search_records(USER, "late", 9).wait().unwrap(), []);
     assert_eq!(fixture.bodies("a"), [long]);
 }

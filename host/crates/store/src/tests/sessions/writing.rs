@@ -19,7 +19,7 @@ fn what_is_written_is_read_back() {
             used,
         };
         assert_eq!(
-            sessions.append_records("s-1", seq as u64, vec![record]).wait().unwrap(),
+            sessions.append_records(USER, "s-1", seq as u64, vec![record]).wait().unwrap(),
             seq as u64 + 1
         );
     }
@@ -32,6 +32,7 @@ fn what_is_written_is_read_back() {
     });
     assert_eq!(fixture.read("s-1"), want.collect::<Vec<_>>());
     let session = StoredSession {
+        user: USER.to_owned(),
         id: "s-1".to_owned(),
         title: "A title".to_owned(),
         model: "small".to_owned(),
@@ -44,7 +45,7 @@ fn what_is_written_is_read_back() {
         used: StoredUsage { turns: 4, tokens: 280, cost_micro_usd: Some(20) },
     };
     assert_eq!(
-        HostStore::open(fixture.path()).unwrap().sessions.get("s-1").wait().unwrap(),
+        HostStore::open(fixture.path()).unwrap().sessions.get(USER, "s-1").wait().unwrap(),
         session
     );
 }
@@ -66,11 +67,11 @@ fn figures_are_added_up_and_never_run_over() {
         fixture.begin("s-1", &[]);
         for (seq, used) in (0..).zip(parts) {
             let record = NewRecord { used: *used, ..new_record("x") };
-            fixture.sessions().append_records("s-1", seq, vec![record]).wait().unwrap();
+            fixture.sessions().append_records(USER, "s-1", seq, vec![record]).wait().unwrap();
         }
-        assert_eq!(fixture.sessions().get("s-1").wait().unwrap().used, sum);
-        fixture.sessions().fork("s-1", parts.len() as u64, "s-2", 0).wait().unwrap();
-        assert_eq!(fixture.sessions().get("s-2").wait().unwrap().used, sum);
+        assert_eq!(fixture.sessions().get(USER, "s-1").wait().unwrap().used, sum);
+        fixture.sessions().fork(USER, "s-1", parts.len() as u64, "s-2", 0).wait().unwrap();
+        assert_eq!(fixture.sessions().get(USER, "s-2").wait().unwrap().used, sum);
     }
 }
 
@@ -81,7 +82,7 @@ fn a_second_writer_is_told_and_writes_nothing() {
     for expected in [0, 1, 3, u64::MAX] {
         let error = fixture
             .sessions()
-            .append_records("s-1", expected, vec![new_record("mine")])
+            .append_records(USER, "s-1", expected, vec![new_record("mine")])
             .wait()
             .unwrap_err();
         let want = format!(
@@ -90,8 +91,8 @@ fn a_second_writer_is_told_and_writes_nothing() {
         assert_eq!(error.to_string(), want);
         assert_eq!(error.hint().unwrap(), "take the session up again, or fork it");
     }
-    assert!(fixture.sessions().append_records("s-1", 1, vec![]).wait().is_err());
-    assert_eq!(fixture.sessions().append_records("s-1", 2, vec![]).wait().unwrap(), 2);
+    assert!(fixture.sessions().append_records(USER, "s-1", 1, vec![]).wait().is_err());
+    assert_eq!(fixture.sessions().append_records(USER, "s-1", 2, vec![]).wait().unwrap(), 2);
     assert_eq!(fixture.bodies("s-1"), ["one", "two"]);
     assert_eq!(fixture.kept(), [2, 2, 0]);
 }
@@ -102,7 +103,7 @@ fn records_come_all_or_none() {
     fixture.begin("s-1", &["one"]);
     fixture.sql("INSERT INTO record SELECT session, 3, 0, '', body, 0, 0, 0 FROM record");
     let records = ["two", "three", "four"].map(new_record);
-    assert!(fixture.sessions().append_records("s-1", 1, records.to_vec()).wait().is_err());
+    assert!(fixture.sessions().append_records(USER, "s-1", 1, records.to_vec()).wait().is_err());
     fixture.sql("DELETE FROM record WHERE seq = 3");
     assert_eq!((fixture.bodies("s-1"), fixture.kept()), (vec!["one".to_owned()], [1, 1, 0]));
 }
@@ -121,8 +122,8 @@ fn a_fork_has_the_first_records_and_goes_its_own_way() {
     let fixture = Fixture::new();
     fixture.begin("s-1", &["one", "two", "three"]);
     for (records, id) in [(0, "f-0"), (2, "f-2"), (3, "f-3")] {
-        fixture.sessions().fork("s-1", records, id, 9000).wait().unwrap();
-        let fork = fixture.sessions().get(id).wait().unwrap();
+        fixture.sessions().fork(USER, "s-1", records, id, 9000).wait().unwrap();
+        let fork = fixture.sessions().get(USER, id).wait().unwrap();
         let want = StoredSession {
             id: id.to_owned(),
             created_ms: 9000,
@@ -130,7 +131,7 @@ fn a_fork_has_the_first_records_and_goes_its_own_way() {
             parent_id: Some("s-1".to_owned()),
             parent_records: records,
             records,
-            ..fixture.sessions().get("s-1").wait().unwrap()
+            ..fixture.sessions().get(USER, "s-1").wait().unwrap()
         };
         assert_eq!(fork, want);
         assert_eq!(fixture.read(id), fixture.read("s-1")[..records as usize]);
@@ -153,19 +154,19 @@ fn what_a_fork_cannot_begin_with() {
         ("s-1", 1, "a b", "\"a b\" cannot be the id of a session"),
     ];
     for (from, records, id, want) in rows {
-        let error = fixture.sessions().fork(from, records, id, 0).wait().unwrap_err();
+        let error = fixture.sessions().fork(USER, from, records, id, 0).wait().unwrap_err();
         assert_eq!(error.to_string(), want);
     }
-    assert_eq!(fixture.ids(&SessionFilter::default()), ["s-1"]);
+    assert_eq!(fixture.ids(&SessionFilter::of_user(USER)), ["s-1"]);
 }
 
 #[test]
 fn title_and_model_can_change() {
     let fixture = Fixture::new();
     fixture.begin("s-1", &["one"]);
-    let before = fixture.sessions().get("s-1").wait().unwrap();
-    fixture.sessions().rename("s-1", "Another").wait().unwrap();
-    fixture.sessions().switch_model("s-1", "large").wait().unwrap();
+    let before = fixture.sessions().get(USER, "s-1").wait().unwrap();
+    fixture.sessions().rename(USER, "s-1", "Another").wait().unwrap();
+    fixture.sessions().switch_model(USER, "s-1", "large").wait().unwrap();
     let want = StoredSession { title: "Another".to_owned(), model: "large".to_owned(), ..before };
-    assert_eq!(fixture.sessions().get("s-1").wait().unwrap(), want);
+    assert_eq!(fixture.sessions().get(USER, "s-1").wait().unwrap(), want);
 }
