@@ -4,8 +4,6 @@ use std::{
     collections::VecDeque,
     fs,
     sync::{Arc, Mutex},
-    thread,
-    time::Duration,
 };
 
 use futures::StreamExt;
@@ -14,7 +12,7 @@ use sallyport_model::{
     AssistantMessage, ChatModel, FinishReason, ModelCallRequest, ModelError, ModelReply,
     ModelRequest, ReplyDelta, UserInputMessage,
 };
-use sallyport_runtime::registry::PluginChanges;
+use sallyport_runtime::registry::{PluginChanges, RegisteredPlugin};
 use sallyport_session::{
     FrontEndCommand, MemoryJournal, RestoredSession, SessionEvent, SessionOptions, SessionParts,
     approval, spawn_session,
@@ -31,9 +29,6 @@ use crate::{
         wat::{Module, Spec},
     },
 };
-
-/// How soon a revoked grant is gone for a running call, as `docs/policy.md` promises.
-const REVOKED_AFTER: Duration = Duration::from_millis(500);
 
 fn write(home: &Home, name: &str, description: &str) {
     let module = Module::listing(&[Spec { description, ..Spec::GOOD }]);
@@ -180,6 +175,22 @@ fn an_unchanged_plugin_keeps_its_instances_and_a_running_call_ends_on_the_old_on
     assert_eq!(count(), "1");
 }
 
+/// It stayed in memory until the next reload.
+#[test]
+fn a_plugin_that_was_removed_while_it_was_used_is_gone_after_its_last_use() {
+    let home = Home::new();
+    write(&home, "other", "Acts.");
+    let tools = Tools::of(&home);
+    write(&home, "sly", "Acts.");
+    tools.reload();
+    let used = Arc::clone(tools.host.registry().find_plugin("sly").unwrap());
+    fs::remove_dir_all(home.path("plugins/sly")).unwrap();
+    assert_eq!(tools.reload(), changes(&[], &[], &["sly"]));
+    let rest = Arc::downgrade(&used);
+    drop(used);
+    until_so("the teardown", || rest.strong_count() == 0);
+}
+
 #[test]
 fn h67_a_grant_that_is_revoked_in_the_file_is_gone_for_a_running_call_and_for_later_ones() {
     let home = Home::new().user_file("sync/here", "").user_file("data/plain.txt", "plain");
@@ -202,7 +213,11 @@ fn h67_a_grant_that_is_revoked_in_the_file_is_gone_for_a_running_call_and_for_la
     let call = tools.spawn("hostile.follows_script", &json!({ "steps": steps }));
     until_so("the first half", || home.user_path("sync/ready").exists() || call.is_finished());
     fs::write(home.path("policy.toml"), &sync).unwrap();
-    thread::sleep(REVOKED_AFTER);
+    // Half a second is the promise, which a loaded machine need not keep. `policy_store` tests it.
+    let is_revoked = |plugin: &RegisteredPlugin| plugin.grant().fs().len() == 1;
+    until_so("the revocation", || {
+        tools.host.registry().find_plugin("hostile").is_ok_and(|plugin| is_revoked(plugin))
+    });
     fs::write(home.user_path("sync/go"), "").unwrap();
     let report = tools.wait(call).unwrap();
     let told = data(&report);

@@ -25,7 +25,7 @@ use crate::{
     observer::RunObserver,
     registry::{
         AuditedRegistry, LoadParts, PluginAvailability, PluginChanges, PluginLookupError,
-        PluginSelection, RegisteredPlugin, Registry,
+        PluginSelection, Registry, ReplacedPlugins,
     },
     roles::{RoleError, SessionRoles, guide::GuideError},
     services::{Browser, HostServices, HostServicesParts, Subscription},
@@ -133,8 +133,9 @@ pub struct Host {
     sandbox: Arc<Sandbox>,
     audited: Arc<AuditedRegistry>,
     toolbox: Arc<dyn Toolbox>,
-    /// Plugins that were replaced while calls used them. Locked for the whole of a reload.
-    replaced: Mutex<Vec<Arc<RegisteredPlugin>>>,
+    /// Locked for the whole of a reload.
+    reloading: Mutex<()>,
+    replaced: ReplacedPlugins,
     changes: broadcast::Sender<PluginChanges>,
     roles: Arc<SessionRoles>,
     host_services: HostServices,
@@ -202,7 +203,8 @@ impl Host {
             toolbox: Arc::clone(&audited) as Arc<dyn Toolbox>,
             roles: SessionRoles::new(Arc::clone(&audited), Arc::clone(&directory)),
             audited,
-            replaced: Mutex::default(),
+            reloading: Mutex::default(),
+            replaced: ReplacedPlugins::default(),
             changes: broadcast::Sender::new(CHANGES_WAITING_MAX),
             host_services,
             directory,
@@ -213,15 +215,16 @@ impl Host {
     }
 
     /// Loads the plugins again, as [`open`](Self::open) does, and returns what differs. Of the
-    /// settings, those of plugins count: their folders and what each is configured with. Unchanged plugins are kept with their instances. Running calls end on the
-    /// plugin that they began with, and so does a plugin that plays a role in a session, unless it
-    /// is gone. A session uses the new tools from its next turn on. If it fails, nothing changes.
+    /// settings, those of plugins count: their folders and what each is configured with. Unchanged
+    /// plugins are kept with their instances. Running calls end on the plugin that they began with,
+    /// and so does a plugin that plays a role in a session, unless it is gone; its teardown follows.
+    /// A session uses the new tools from its next turn on. If it fails, nothing changes.
     ///
     /// # Errors
     ///
     /// The lock cannot be used.
     pub async fn reload(&self, settings: &HostSettings) -> Result<PluginChanges, HostError> {
-        let mut replaced = self.replaced.lock().await;
+        let _reloading = self.reloading.lock().await;
         let previous = self.registry();
         let load_options = LoadOptions {
             sandbox: Arc::clone(&self.sandbox),
@@ -237,15 +240,10 @@ impl Host {
         if !changes.is_empty() {
             report_still_compiling(&registry, &self.notices);
         }
-        replaced.extend(registry.replaced_plugins(&previous));
+        let replaced = registry.replaced_plugins(&previous);
         self.audited.replace_registry(registry);
         drop(previous);
-        let (busy, idle): (Vec<_>, Vec<_>) =
-            replaced.drain(..).partition(|plugin| Arc::strong_count(plugin) > 1);
-        *replaced = busy;
-        for plugin in idle {
-            plugin.teardown().await;
-        }
+        self.replaced.add(replaced).await;
         if !changes.is_empty() {
             // Nobody may be observing.
             let _ = self.changes.send(changes.clone());
@@ -371,9 +369,7 @@ impl Host {
 
     async fn tear_down_plugins(&self) {
         self.registry().shutdown().await;
-        for plugin in self.replaced.lock().await.drain(..) {
-            plugin.teardown().await;
-        }
+        self.replaced.tear_down_all().await;
     }
 }
 

@@ -6,7 +6,7 @@
 //!    them. Uncompiled components are compiled concurrently, for as long as the start waits.
 //! 3. Compare each plugin with its accepted version. A changed one is blocked until the user
 //!    accepts it.
-//! 4. Compute each plugin's settings, and create its warden, which knows its effective grant.
+//! 4. Compute each plugin's settings, and create its authorizer, which knows its effective grant.
 //! 5. Run the setup of the plugins that have one. A plugin whose setup fails is disabled.
 //! 6. Reject tools that a model could not tell apart.
 //!
@@ -124,12 +124,13 @@ impl Registry {
                 Err(problem) => problems.push(problem),
             }
         }
-        let set_up = loaded.into_iter().map(|(entry, file)| set_up_plugin(entry, file));
-        let ready = join_all(set_up).await.into_iter();
-        entries.extend(ready.map(|entry| (entry.name().clone(), Arc::new(entry))));
+        // Nothing of a plugin may have run if this fails.
         if !accepted_pins.is_empty() {
             parts.lock.accept_plugins(accepted_pins)?;
         }
+        let set_up = loaded.into_iter().map(|(entry, file)| set_up_plugin(entry, file));
+        let ready = join_all(set_up).await.into_iter();
+        entries.extend(ready.map(|entry| (entry.name().clone(), Arc::new(entry))));
         while let Err(collision) = NameTable::new(ready_tools(&entries).map(|tool| &tool.id)) {
             reject_colliding_plugins(&mut entries, &mut problems, &collision);
         }
