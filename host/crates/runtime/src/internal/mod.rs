@@ -94,7 +94,9 @@ impl PluginExecutor for Arc<dyn InternalTool> {
         call: Arc<AdmittedCall>,
     ) -> BoxFuture<'a, CallReport> {
         let tool = Self::clone(self);
-        let (user, services) = (authorizer.default_user().to_owned(), authorizer.services());
+        let user = call.context().user_id.clone();
+        let user = user.unwrap_or_else(|| authorizer.default_user().to_owned());
+        let services = authorizer.services();
         Box::pin(async move {
             let work = tokio::spawn(async move {
                 let context = InternalCallContext { user, now: Zoned::now(), services };
