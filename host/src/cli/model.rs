@@ -124,7 +124,10 @@ async fn print_remote_models(
 ) -> Result<(), CommandFailure> {
     let endpoint = match provider {
         Some(provider) => settings.models.server_endpoint(provider)?,
-        None => require_endpoint(&settings.model, settings)?,
+        None => {
+            ModelHandle::from_choice(&settings.chosen_model)?;
+            require_endpoint(&settings.model, settings)?
+        }
     };
     let requested_name = provider.unwrap_or(&settings.chosen_model.name);
     check_key(requested_name, endpoint.key.as_ref(), &endpoint.base_url)?;

@@ -145,13 +145,10 @@ pub struct ModelEntry {
     /// The file that contains the table.
     #[serde(skip)]
     pub origin: SettingOrigin,
-    /// Why the stored key could not be read.
-    #[serde(skip)]
-    pub key_problem: Option<String>,
 }
 
 /// The `[embedding]` table.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EmbeddingEntry {
     /// The provider of the embedding model.
@@ -188,6 +185,17 @@ impl fmt::Debug for ModelEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { provider, model, .. } = self;
         f.debug_struct("ModelEntry")
+            .field("provider", &provider.name())
+            .field("model", model)
+            .finish()
+    }
+}
+
+impl fmt::Debug for EmbeddingEntry {
+    /// Leaves out the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { provider, model, .. } = self;
+        f.debug_struct("EmbeddingEntry")
             .field("provider", &provider.name())
             .field("model", model)
             .finish()
@@ -320,6 +328,15 @@ mod tests {
         let weather = &config.settings[&"weather".parse::<PluginName>().unwrap()];
         assert_eq!(weather["forecast_url"].0.as_str(), Some("http://x/sk-1"));
         assert_eq!(weather["days"].0.as_integer(), Some(3));
+    }
+
+    /// The key of `[embedding]` was shown.
+    #[test]
+    fn no_key_of_a_server_is_shown_for_debugging() {
+        let text = "provider = 'openai'\nkey = '${KEY}'\n";
+        let config = parse(&format!("[model.a]\n{text}[embedding]\n{text}")).unwrap();
+        let shown = format!("{config:?}");
+        assert!(shown.contains("openai") && !shown.contains("sk-1"), "{shown}");
     }
 
     #[test]

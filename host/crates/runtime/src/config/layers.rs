@@ -16,6 +16,8 @@ pub(super) struct ConfigLayers {
     pub(super) project: Option<ProjectConfig>,
     pub(super) file: FileConfig,
     pub(super) raw_config: RawConfig,
+    /// The files that contain keys of models, also of those that a project replaces.
+    pub(super) key_files: Vec<PathBuf>,
     /// Project configurations that are ignored.
     pub(super) foreign: Vec<ForeignFile>,
 }
@@ -40,6 +42,7 @@ impl ConfigLayers {
         let mut table = user.parse(env, true)?;
         let mut file = user.read(table.clone())?;
         let (project, foreign) = ProjectConfig::find_nearest(flags, &config_file, &paths.state)?;
+        let mut key_files = key_files_of(&file, env);
         let mut raw_config = RawConfig { user: parse_json_tree(&text), project: Value::Null };
         if let Some(project) = &project {
             let text = project.config_text();
@@ -48,6 +51,7 @@ impl ConfigLayers {
             reader::merge_tables(&mut table, nearest);
             let merged = user.read(table)?;
             raw_config.project = parse_json_tree(text.text);
+            key_files.extend(key_files_of(&merged, env));
             let user_budget = std::mem::replace(&mut file, merged).budget;
             if !project.is_trusted {
                 file.budget = file.budget.lower_of(user_budget);
@@ -57,7 +61,7 @@ impl ConfigLayers {
         for (name, entry) in &mut file.model {
             entry.origin = raw_config.table_origin("model", name);
         }
-        Ok(Self { config_file, project, file, raw_config, foreign })
+        Ok(Self { config_file, project, file, raw_config, key_files, foreign })
     }
 
     /// The default model, and the file that names it.
@@ -65,6 +69,10 @@ impl ConfigLayers {
         let name = self.file.default_model.as_deref()?;
         Some((name, self.raw_config.value_origin("default_model")))
     }
+}
+
+fn key_files_of(file: &FileConfig, env: &Env) -> Vec<PathBuf> {
+    file.model.values().filter_map(|entry| entry.key_path(env)).collect()
 }
 
 impl RawConfig {
@@ -148,7 +156,7 @@ pub fn config_file_path(flags: &ConfigFlags, paths: &HostPaths) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, path::Path};
 
     use super::*;
     use crate::config::{
@@ -209,6 +217,21 @@ mod tests {
         assert_eq!(higher.raw_config.value_origin("budget.turns"), SettingOrigin::File);
         let unknown = Folder::new(USER, "default_model = 'gpt'").resolve().unwrap_err();
         assert!(unknown.to_string().contains("no [model.gpt]"), "{unknown}");
+    }
+
+    /// A plugin could read a key file whose table a project replaced.
+    #[test]
+    fn key_files_of_replaced_tables_stay_guarded() {
+        let table = |file: &str| {
+            format!("[model.a]\nprovider = 'vllm'\nmodel = 'a'\nkey_file = '/keys/{file}'\n")
+        };
+        let folder = Folder::new(&table("user"), &table("project"));
+        folder.trust();
+        let guarded = folder.resolve().unwrap().policy.host_files;
+        let config = folder.path("home/keys");
+        for file in [Path::new("/keys/user"), Path::new("/keys/project"), &config] {
+            assert!(guarded.iter().any(|path| path == file), "{file:?}: {guarded:?}");
+        }
     }
 
     #[test]

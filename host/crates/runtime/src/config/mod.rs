@@ -184,7 +184,7 @@ impl HostSettings {
     pub fn server_keys(&self) -> impl Iterator<Item = (String, Secret)> {
         let embedder = self.embedder.as_ref().and_then(|embedder| embedder.key.clone());
         let embedder = embedder.map(|key| ("embedding.key".to_owned(), key));
-        self.models.server_keys().chain(embedder)
+        self.models.server_keys().chain(self.chosen_model.server_key()).chain(embedder)
     }
 
     /// Resolves flags, environment and files.
@@ -198,7 +198,7 @@ impl HostSettings {
         let layers = ConfigLayers::read_files(flags, &env, &paths)?;
         let (plugin_dirs, plugin_dirs_origin) = resolve_plugin_dirs(flags, &env, &layers, &paths);
         let mut host_files = host_own_files(flags, &layers.config_file, &paths, &plugin_dirs);
-        host_files.extend(layers.file.model.values().filter_map(|entry| entry.key_path(&env)));
+        host_files.extend(layers.key_files.iter().cloned());
         let mut policy = PolicyFiles::find(flags, &env, &paths, host_files);
         policy.foreign.extend(layers.foreign.iter().cloned());
         let models = ModelSources::new(flags, &env, &layers.file)?;
@@ -255,7 +255,7 @@ fn host_own_files(
 ) -> Vec<PathBuf> {
     let policy = flags.policy.clone().unwrap_or_else(|| paths.policy_file());
     let files = [config_file.to_owned(), policy, paths.lock_file()];
-    let folders = [paths.cache.clone(), paths.state.clone()];
+    let folders = [paths.cache.clone(), paths.state.clone(), model::key_folder(&paths.config)];
     [&files[..], &folders[..], plugin_dirs].concat()
 }
 

@@ -111,8 +111,15 @@ impl Vault {
     /// Adds the keys that the program itself sends to servers to the redactor.
     pub fn add_redacted_keys(&self, own: impl IntoIterator<Item = (String, Secret)>) {
         let mut state = self.lock_state();
-        state.host_keys.extend(own);
-        state.rebuild_redactor();
+        let known = state.host_keys.len();
+        for (name, key) in own {
+            if state.host_keys.iter().all(|(_, known)| *known != key) {
+                state.host_keys.push((name, key));
+            }
+        }
+        if state.host_keys.len() > known {
+            state.rebuild_redactor();
+        }
     }
 
     /// Fetches every secret that an edition of the policy names: new ones immediately, and the

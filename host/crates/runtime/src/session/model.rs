@@ -18,6 +18,13 @@ use crate::{
 pub enum ModelHandle {
     /// A model that any session can use.
     Ready(Arc<dyn ChatModel>),
+    /// A model on a server. No text that leaves may contain its key.
+    Server {
+        /// The model.
+        model: Arc<dyn ChatModel>,
+        /// Its key, with the name of the key.
+        key: Option<(String, Secret)>,
+    },
     /// The built-in matcher. It needs to know the effects of the session's tools.
     Offline,
     /// A plugin. It answers on behalf of a session.
@@ -53,7 +60,8 @@ impl ModelHandle {
                     return Err(SessionError::KeyUnreadable { name, problem });
                 }
                 check_key(&chosen.name, endpoint.key.as_ref(), &endpoint.base_url)?;
-                Ok(Self::Ready(sallyport_model::connect_model(ModelEndpoint::clone(endpoint))?))
+                let model = sallyport_model::connect_model(ModelEndpoint::clone(endpoint))?;
+                Ok(Self::Server { model, key: chosen.server_key() })
             }
             ModelChoice::Plugin(plugin) => Ok(Self::Plugin(plugin.clone())),
         }
@@ -71,6 +79,10 @@ impl ModelHandle {
     ) -> Result<Arc<dyn ChatModel>, SessionError> {
         match self {
             Self::Ready(model) => Ok(Arc::clone(model)),
+            Self::Server { model, key } => {
+                roles.registry().gate().add_redacted_keys(key.clone());
+                Ok(Arc::clone(model))
+            }
             Self::Offline => Ok(Arc::new(offline_matcher(roles))),
             Self::Plugin(settings) => {
                 let role_plugin =

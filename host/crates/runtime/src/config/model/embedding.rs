@@ -1,6 +1,5 @@
 //! Chooses the embedding model.
 
-use sallyport_contract::Secret;
 use sallyport_model::EmbeddingEndpoint;
 
 use super::{ChosenModel, ConfigError, ModelChoice, ModelEntry, ModelSources, ProviderChoice};
@@ -47,7 +46,7 @@ impl ModelSources {
             hint: "add model = \"…\" to it".to_owned(),
         })?;
         let (address, _) = self.server_address(entry, provider);
-        let key = self.server_key(entry, provider).map(|(key, _)| Secret::new(key));
+        let key = self.server_key(entry, provider).map(|(key, _)| key);
         Ok(Some(EmbeddingEndpoint { key, ..EmbeddingEndpoint::new(protocol, address, model) }))
     }
 }

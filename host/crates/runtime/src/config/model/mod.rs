@@ -20,6 +20,7 @@ use super::{
 };
 
 pub use plugin::PluginModelConfig;
+pub(super) use stored_key::key_folder;
 pub use stored_key::{KEYRING_SERVICE, default_key_file};
 
 /// Longest timeout of an answer that can be set, in seconds: a day.
@@ -77,7 +78,7 @@ impl ModelSources {
         file: &FileConfig,
     ) -> Result<Self, ConfigError> {
         Ok(Self {
-            entries: stored_key::entries_with_keys(&file.model, env),
+            entries: file.model.iter().map(|(name, e)| (name.0.clone(), e.clone())).collect(),
             prices: file.price.iter().map(|(glob, e)| (glob.0.clone(), e.token_price())).collect(),
             env: env.clone(),
             provider: flags.provider.as_deref().map(parse_provider).transpose()?,
@@ -203,7 +204,7 @@ impl ModelSources {
         }
     }
 
-    /// Every server key that is set, with the name of its source.
+    /// Every server key in a variable or in the configuration itself, with the name of its source.
     pub fn server_keys(&self) -> impl Iterator<Item = (String, Secret)> {
         let variables = provider::ALL.into_iter().flat_map(|provider| provider.key_variables);
         let set = variables.filter_map(|name| Some(((*name).to_owned(), self.env.get(name)?)));
@@ -232,7 +233,7 @@ impl ModelSources {
             hint: "name another provider".to_owned(),
         })?;
         let entry = ModelEntry::from_provider(provider_choice);
-        let key = self.server_key(&entry, &provider).map(|(key, _)| Secret::new(key));
+        let key = self.server_key(&entry, &provider).map(|(key, _)| key);
         Ok(ModelEndpoint {
             key,
             ..ModelEndpoint::new(protocol, self.server_address(&entry, &provider).0, "")
@@ -285,12 +286,18 @@ impl ModelSources {
             message: format!("[model.{name}] does not say which model"),
             hint: "add model = \"…\" to it".to_owned(),
         })?;
-        let (address, key) =
-            (self.server_address(entry, provider), self.server_key(entry, provider));
+        let address = self.server_address(entry, provider);
+        // In place of a stored key, that of the environment could be another account's.
+        let (key, key_problem) = match entry.read_stored_key(name, &self.env) {
+            Some(Ok(key)) => (Some((key, entry.origin)), None),
+            Some(Err(problem)) => (None, Some(problem)),
+            None => (self.server_key(entry, provider), None),
+        };
+        let (key, key_origin) = key.unzip();
         let time = self.answer_time_max(entry);
         let defaults = ModelEndpoint::new(protocol, address.0, model);
         let mut endpoint = ModelEndpoint {
-            key: key.map(|(key, _)| Secret::new(key)),
+            key,
             stream: self.stream && entry.stream,
             time_max: time.map_or(defaults.time_max, |(time, _)| time),
             temperature: entry.temperature.map(|amount| amount.0),
@@ -309,10 +316,10 @@ impl ModelSources {
             context_tokens: entry.context_tokens.map(|tokens| tokens.0),
             origins: ModelOrigins {
                 address: address.1,
-                key: key.map(|(_, origin)| origin),
+                key: key_origin,
                 time: time.map_or(SettingOrigin::Default, |(_, origin)| origin),
             },
-            key_problem: entry.key_problem.clone(),
+            key_problem,
             reason: String::new(),
         })
     }
@@ -331,16 +338,18 @@ impl ModelSources {
 
     /// Returns the key and its origin. A key from the environment is sent only to the provider's
     /// own address and to the address from the environment, not to another one that the file names.
-    fn server_key<'a>(
-        &'a self,
-        entry: &'a ModelEntry,
+    fn server_key(
+        &self,
+        entry: &ModelEntry,
         provider: &ProviderDefinition,
-    ) -> Option<(&'a str, SettingOrigin)> {
+    ) -> Option<(Secret, SettingOrigin)> {
         let own_address =
             entry.base_url.as_deref().is_none_or(|url| provider.is_default_address(url));
         let written = entry.key.as_deref().map(|key| (key, entry.origin));
         let variable = provider.key_from_env(&self.env).filter(|_| own_address);
-        written.or(variable.map(|(name, key)| (key, SettingOrigin::Variable(name))))
+        let (key, origin) =
+            written.or(variable.map(|(name, key)| (key, SettingOrigin::Variable(name))))?;
+        Some((Secret::new(key), origin))
     }
 
     fn answer_time_max(&self, entry: &ModelEntry) -> Option<(Duration, SettingOrigin)> {
@@ -374,6 +383,12 @@ impl ModelSources {
 }
 
 impl ChosenModel {
+    /// The key that is sent to its server, with its name.
+    pub(crate) fn server_key(&self) -> Option<(String, Secret)> {
+        let ModelChoice::Endpoint(endpoint) = &self.choice else { return None };
+        Some((format!("model.{}.key", self.name), endpoint.key.clone()?))
+    }
+
     /// Advice for a key that is refused or missing.
     pub fn key_advice(&self) -> String {
         let entry = "or `key` in its [model.NAME] table";
@@ -415,7 +430,6 @@ impl ModelEntry {
             key: None,
             key_file: None,
             key_keyring: None,
-            key_problem: None,
             stream: true,
             temperature: None,
             max_output_tokens: None,

@@ -1,49 +1,34 @@
 //! Keys of models that are stored in a file or in the system's keyring.
 //!
-//! A key that cannot be read is no mistake of the file: other models may still be used. The problem
-//! is reported once the model is used.
+//! A key is read when its model is chosen, because a file or a keyring may be slow and the keys of
+//! all other models need not be in memory. One that cannot be read is no mistake of the
+//! configuration: other models may still be used. The problem is reported once the model is used.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
+use sallyport_contract::Secret;
 use sallyport_policy::SecretSource;
 
 use crate::{
-    config::{Env, expand_home, file::ModelEntry, values::NonblankText},
+    config::{Env, expand_home, file::ModelEntry},
     secrets::Vault,
 };
 
 /// The service of a keyring entry that names none.
 pub const KEYRING_SERVICE: &str = "sallyport";
 
-/// Returns the `[model.NAME]` tables with the keys that they store elsewhere.
-pub(super) fn entries_with_keys(
-    entries: &BTreeMap<NonblankText, ModelEntry>,
-    env: &Env,
-) -> BTreeMap<String, ModelEntry> {
-    let vault = Vault::new(env.clone());
-    let with_key = |(name, entry): (&NonblankText, &ModelEntry)| {
-        (name.0.clone(), entry.clone().with_stored_key(&name.0, &vault, env))
-    };
-    entries.iter().map(with_key).collect()
-}
-
 impl ModelEntry {
-    fn with_stored_key(mut self, name: &str, vault: &Vault, env: &Env) -> Self {
-        let Some(source) = self.stored_key_source(env) else { return self };
+    /// Reads the key that the table stores elsewhere; `None` if it names no place. `name` is that of
+    /// the table.
+    pub(super) fn read_stored_key(&self, name: &str, env: &Env) -> Option<Result<Secret, String>> {
+        let source = self.stored_key_source(env)?;
         if let SecretSource::File(path) = &source
             && !path.is_absolute()
         {
-            self.key_problem = Some(format!("{} is not an absolute path", path.display()));
-            return self;
+            return Some(Err(format!("{} is not an absolute path", path.display())));
         }
-        match vault.get(&format!("model.{name}.key"), &source) {
-            Ok(key) => self.key = Some(key.expose().to_owned()),
-            Err(error) => self.key_problem = Some(error.to_string()),
-        }
-        self
+        let read = Vault::new(env.clone()).get(&format!("model.{name}.key"), &source);
+        Some(read.map_err(|error| error.to_string()))
     }
 
     fn stored_key_source(&self, env: &Env) -> Option<SecretSource> {
@@ -60,9 +45,14 @@ impl ModelEntry {
     }
 }
 
+/// Returns the folder in which the guided setup stores keys.
+pub(in crate::config) fn key_folder(config_folder: &Path) -> PathBuf {
+    config_folder.join("keys")
+}
+
 /// Returns the file in which the guided setup stores the key of a provider.
 pub fn default_key_file(config_folder: &Path, provider: &str) -> PathBuf {
-    config_folder.join("keys").join(provider)
+    key_folder(config_folder).join(provider)
 }
 
 #[cfg(test)]
@@ -76,7 +66,8 @@ mod tests {
         let config = folder.join("sallyport.toml");
         fs::write(&config, format!("[model.m]\nprovider = 'openai'\nmodel = 'm'\n{model}"))
             .unwrap();
-        let env = Env::from_pairs([("HOME", folder.to_str().unwrap())]);
+        let home = folder.to_str().unwrap();
+        let env = Env::from_pairs([("HOME", home), ("OPENAI_API_KEY", "sk-of-another-account")]);
         let flags = ConfigFlags {
             config: Some(config),
             folder: Some(folder.to_owned()),
@@ -85,6 +76,7 @@ mod tests {
         HostSettings::resolve(&flags, env).unwrap()
     }
 
+    /// With an unreadable key, requests went to the account of the variable.
     #[test]
     fn a_stored_key_is_used_and_its_problems_are_kept_for_later() {
         let folder = tempfile::tempdir().unwrap();
