@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use toml_edit::{DocumentMut, Item, Table, TableLike, value};
+use toml_edit::{DocumentMut, Item, Table, TableLike, Value, value};
 
 use super::{ConfigError, Env, file::KEY_PLACES, reader::ConfigText};
 use crate::atomic_file;
@@ -78,7 +78,7 @@ pub fn set_default_model(
     let problem = |message: String| ConfigEditError::Text { path: path.to_owned(), message };
     let mut document: DocumentMut =
         text.parse().map_err(|error: toml_edit::TomlError| problem(error.message().to_owned()))?;
-    document["default_model"] = value(&table.name);
+    set_text(document.as_table_mut(), "default_model", &table.name);
     let models = document.entry("model").or_insert_with(implicit_table).as_table_like_mut();
     let models = models.ok_or_else(|| problem("\"model\" is not a table".to_owned()))?;
     let entry = models.entry(&table.name).or_insert_with(toml_edit::table).as_table_like_mut();
@@ -119,19 +119,34 @@ fn implicit_table() -> Item {
 }
 
 fn write_model(entry: &mut dyn TableLike, table: &ModelTable) {
-    let base_url = table.base_url.as_deref();
-    // A key of another place would be refused next to the new one.
-    KEY_PLACES.iter().chain(&["base_url"]).for_each(|key| drop(entry.remove(key)));
-    entry.insert("provider", value(&table.provider));
-    entry.insert("model", value(&table.model));
-    base_url.into_iter().for_each(|url| drop(entry.insert("base_url", value(url))));
-    let (key, place) = match &table.key {
-        KeyPlace::Provider => return,
-        KeyPlace::Variable(name) => ("key", format!("${{{name}}}")),
-        KeyPlace::File(path) => ("key_file", path.display().to_string()),
-        KeyPlace::Keyring(entry) => ("key_keyring", entry.clone()),
+    let key = match &table.key {
+        KeyPlace::Provider => None,
+        KeyPlace::Variable(name) => Some(("key", format!("${{{name}}}"))),
+        KeyPlace::File(path) => Some(("key_file", path.display().to_string())),
+        KeyPlace::Keyring(entry) => Some(("key_keyring", entry.clone())),
     };
-    entry.insert(key, value(place));
+    let base_url = table.base_url.clone().map(|url| ("base_url", url));
+    let own = [("provider", table.provider.clone()), ("model", table.model.clone())];
+    let settings: Vec<_> = own.into_iter().chain(base_url).chain(key).collect();
+    // A key of another place would be refused next to the new one.
+    for key in KEY_PLACES.iter().chain(&["base_url"]) {
+        if settings.iter().all(|(name, _)| name != key) {
+            entry.remove(key);
+        }
+    }
+    settings.iter().for_each(|(key, text)| set_text(entry, key, text));
+}
+
+/// Sets a text, and keeps the comments above and behind the old one.
+fn set_text(table: &mut dyn TableLike, key: &str, text: &str) {
+    match table.get_mut(key).and_then(Item::as_value_mut) {
+        Some(old) => {
+            let decor = old.decor().clone();
+            *old = Value::from(text);
+            *old.decor_mut() = decor;
+        }
+        None => drop(table.insert(key, value(text))),
+    }
 }
 
 #[cfg(test)]
@@ -173,7 +188,7 @@ mod tests {
                 "default_model = 'a' # once\n[model.a]\nprovider = 'vllm'\nmodel = 'a'\n",
                 KeyPlace::Keyring("sallyport/openai".to_owned()),
                 format!(
-                    "default_model = \"openai\"\n[model.a]\nprovider = 'vllm'\nmodel = 'a'\n\n\
+                    "default_model = \"openai\" # once\n[model.a]\nprovider = 'vllm'\nmodel = 'a'\n\n\
                      [model.openai]\n{OWN}key_keyring = \"sallyport/openai\"\n"
                 ),
             ),
@@ -182,6 +197,15 @@ mod tests {
                 KeyPlace::File("/keys/openai".into()),
                 "default_model = \"openai\"\n[model.openai]\nprovider = \"openai\"\n\
                  model = \"m\"\ntemperature = 0.5\nkey_file = \"/keys/openai\"\n"
+                    .to_owned(),
+            ),
+            (
+                "# one\ndefault_model = 'openai' # two\n[model.openai] # three\n# four\n\
+                 key_file = '/old' # five\nmodel = 'a' # six\nprovider = 'vllm' # seven\n",
+                KeyPlace::File("/keys/openai".into()),
+                "# one\ndefault_model = \"openai\" # two\n[model.openai] # three\n# four\n\
+                 key_file = \"/keys/openai\" # five\nmodel = \"m\" # six\n\
+                 provider = \"openai\" # seven\n"
                     .to_owned(),
             ),
         ];
