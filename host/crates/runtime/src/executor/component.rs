@@ -65,7 +65,8 @@ impl LazyComponent {
             let name = &authorizer.plugin_info().manifest.name;
             let message = format!("{name} has changed on disk since it was loaded");
             let failure = CallFailure::new(FailureKind::Unavailable, message);
-            return Err(failure.with_detail("restart to load the new component"));
+            let detail = "restart, or load the plugins again, to use the new component";
+            return Err(failure.with_detail(detail));
         }
         self.prepare_from_file(&file, authorizer)
     }

@@ -295,8 +295,8 @@ impl TimekeeperState {
         }
     }
 
-    /// Returns the time until the next timer becomes due, at most [`LOOK_EVERY`]. Timers that were
-    /// due already are ignored; they wait for a place or for an event without a known time.
+    /// Returns the time until the next timer becomes due, at most [`POLL_INTERVAL`]. Timers that
+    /// were due already are ignored; they wait for a place or for an event without a known time.
     async fn time_until_next(&self, checked_ms: u64) -> Duration {
         let next_ms = self.parts.timers.next_due_ms(checked_ms).await;
         let next_ms = self.note_error(next_ms).flatten();

@@ -243,7 +243,7 @@ async fn serve_connection(
         }
     });
     let mut http = http1::Builder::new();
-    // Every response except that of a WebSocket closes the connection; see `answer`.
+    // Every response except that of a WebSocket closes the connection; see `dispatch`.
     http.max_buf_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX);
     let (reader, writer) = stream.into_split();
     let stream = with_write_timeout(join(Cursor::new(buffered).chain(reader), writer));
