@@ -219,7 +219,7 @@ fn the_doctor_looks_at_the_record_and_the_secrets() {
         "(user)",
     ]);
     tamper(&home, "\"completed\"", "\"cancelled\"");
-    home.run(&["doctor"]).answers(&["it is not whole", "`sallyport audit verify` tells where"]);
+    home.run(&["doctor"]).answers(&["it is not intact", "`sallyport audit verify` tells where"]);
     let home = Home::new().file("state", "in the way");
     home.run(&["doctor"]).ended(1).answers(&["audit", "failed"]);
 }

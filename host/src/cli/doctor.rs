@@ -206,7 +206,7 @@ async fn check_audit(settings: &HostSettings) -> DoctorCheck {
             DoctorCheck::ok(id, format!("{} records, intact", found.records))
         }
         Ok(_) => {
-            DoctorCheck::warning(id, "it is not whole", "`sallyport audit verify` tells where")
+            DoctorCheck::warning(id, "it is not intact", "`sallyport audit verify` tells where")
         }
         Err(failure) => DoctorCheck::from_failure(id, failure, "mend the folder"),
     }

@@ -94,7 +94,7 @@ impl<'a> SelftestReport<'a> {
         let Self { passed, failed, skipped, .. } = self;
         let is_good = failed == 0 && passed > 0 && audit.is_intact();
         let counts = format!("{passed} passed, {failed} failed, {skipped} skipped");
-        let is = if audit.is_intact() { "is whole" } else { "is not whole" };
+        let is = if audit.is_intact() { "is intact" } else { "is not intact" };
         match self.format {
             OutputFormat::Text => {
                 self.out.print_line("");
