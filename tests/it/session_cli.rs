@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use sallyport_contract::LOCAL_USER;
 use serde_json::{Value, json};
 
 use crate::support::{Home, OpenAi, Reply, Terminal, patience::wait, transcript, warden::requests};
@@ -175,7 +176,7 @@ fn records_that_cannot_be_read_cost_nobody_the_rest() {
         used: sallyport_store::StoredUsage::default(),
     };
     let count = session["records"].as_u64().unwrap();
-    wait(store.sessions.append_records(id(&session), count, vec![newer])).unwrap();
+    wait(store.sessions.append_records(LOCAL_USER, id(&session), count, vec![newer])).unwrap();
     let ran = home.run(&["run", "-m", "scripted", "second", "--continue"]).ended(0);
     ran.remarks(&["1 records of this session cannot be read"]);
     assert_eq!(said(&model.bodies()[1]), ["first", "One.", "second"]);

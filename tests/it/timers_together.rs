@@ -6,7 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sallyport_contract::services::{DataOwner, TimerRequest, TimerSchedule};
+use sallyport_contract::{
+    LOCAL_USER,
+    services::{DataOwner, TimerRequest, TimerSchedule},
+};
 use sallyport_store::{HostStore, SessionFilter};
 use serde_json::json;
 
@@ -144,7 +147,7 @@ fn timers_that_end_together_within_a_limit_of_one_come_in_few_messages() {
     let all: Vec<String> = names("timer", 25).collect();
     all_are_told(&home, &all);
     let store = HostStore::open(&home.path("state")).unwrap();
-    let session = wait(store.sessions.latest_session(None)).unwrap().unwrap();
+    let session = wait(store.sessions.latest_session(LOCAL_USER, None)).unwrap().unwrap();
     let records = wait(store.sessions.read_page(&session, 0)).unwrap();
     let noticed = records.iter().filter(|record| record.kind == "noticed");
     assert!(noticed.count() <= 2);
@@ -168,7 +171,7 @@ fn timers_that_were_firing_when_the_host_was_killed_are_told_by_the_next() {
     }
     // A session that recorded a message has it, also if it was killed before it printed it.
     let store = HostStore::open(&home.path("state")).unwrap();
-    for session in wait(store.sessions.list(SessionFilter::default())).unwrap() {
+    for session in wait(store.sessions.list(SessionFilter::of_user(LOCAL_USER))).unwrap() {
         for record in wait(store.sessions.read_page(&session, 0)).unwrap() {
             said.push_str(&record.body);
         }

@@ -110,8 +110,7 @@ impl From<SessionError> for CommandFailure {
                 StoreError::SessionNotFound { .. } | StoreError::AmbiguousSessionPrefix { .. },
             )
             | SessionError::NothingToContinue => ExitStatus::Usage,
-            SessionError::Store(_) => ExitStatus::Failed,
-            SessionError::NoStore(_) => ExitStatus::Policy,
+            SessionError::Store(_) | SessionError::OtherUser => ExitStatus::Failed,
             SessionError::KeyMissing { .. } | SessionError::KeyUnreadable { .. } => {
                 ExitStatus::Credentials
             }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt, fs::File, future::Future, sync::Arc};
 
-use sallyport_contract::{Consent, Principal};
+use sallyport_contract::{Consent, LOCAL_USER, Principal};
 use sallyport_policy::SecretSource;
 use sallyport_runtime::{
     Host, HostError, HostNotice, HostShutdownReport,
@@ -13,7 +13,7 @@ use sallyport_runtime::{
     session::{self, ModelHandle, OpenedSession, SessionConfig, SessionOverrides, SessionSelector},
 };
 use sallyport_session::RestoredSession;
-use sallyport_store::HostStore;
+use sallyport_store::{HostStore, StoredSession, audit::HostUser};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
@@ -219,9 +219,18 @@ pub(super) async fn open_session(
     selector: &SessionSelector,
     out: &CliOutput,
 ) -> Result<OpenedSession, CommandFailure> {
-    let opened = session::open_session(settings, selector).await?;
+    let (store, principal) = (open_store(settings)?, Principal::local());
+    let opened = session::open_session(&store, settings.sessions, &principal, selector).await?;
     warn_of_session_damage(&opened.past, out);
     Ok(opened)
+}
+
+/// Returns a session that can be resumed. Returns `None` if it was removed or cannot be read.
+pub(super) async fn find_stored_session(
+    settings: &HostSettings,
+    session_id: &str,
+) -> Option<StoredSession> {
+    open_store(settings).ok()?.sessions.get(LOCAL_USER, session_id).await.ok()
 }
 
 /// Warns about unreadable records and an interrupted turn.
@@ -301,8 +310,11 @@ pub(super) fn record_policy_change<E: Into<CommandFailure> + fmt::Display>(
     what: &str,
     change: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), CommandFailure> {
-    record_change(settings, plugin, what, change).map_err(|error| match error {
-        PolicyChangeError::Store(error) => HostError::Store(error).into(),
+    let (store, user) = (
+        open_store(settings)?,
+        HostUser::from_process(settings.env.get("USER").unwrap_or_default()),
+    );
+    record_change(&store, &user, plugin, what, change).map_err(|error| match error {
         PolicyChangeError::Audit(error) => {
             let message = format!("nothing was changed: {error}");
             CommandFailure {

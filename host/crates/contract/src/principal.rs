@@ -9,8 +9,9 @@ use crate::ToolCallContext;
 /// set-up of a plugin.
 pub const LOCAL_USER: &str = "local";
 
-/// The one on whose behalf something happens. State, timers, memories, messages, approvals and
-/// audit records belong to its user, and data of one user is never another's.
+/// The one on whose behalf something happens. Sessions with their kept results, state, timers,
+/// memories, messages, approvals and audit records belong to its user, and data of one user is never
+/// another's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Principal {
     /// The user, by a name that the host assigns.

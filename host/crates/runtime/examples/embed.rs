@@ -75,7 +75,9 @@ async fn run_example() -> Result<(), Box<dyn Error>> {
     let arguments = r#"{"timezone":"Asia/Tokyo"}"#.to_owned();
     println!("{:?}", host.call(&principal, tool, arguments).await.outcome);
 
-    let opened = session::open_session(&settings, &SessionSelector::Ephemeral).await?;
+    let (store, limits) = (host.store(), settings.sessions);
+    let selector = SessionSelector::Ephemeral;
+    let opened = session::open_session(store, limits, &principal, &selector).await?;
     let overrides = SessionOverrides::default();
     let config = SessionConfig::from_settings(&overrides, &settings, &host, &principal).await?;
     let model = ModelHandle::Ready(Arc::new(ScriptedChatModel::default()));

@@ -2,9 +2,9 @@
 
 use std::{fmt, time::Duration};
 
-use sallyport_store::{AuditError, AuditKind, AuditRecord, StoreError, audit::HostUser};
+use sallyport_store::{AuditError, AuditKind, AuditRecord, HostStore, audit::HostUser};
 
-use crate::{config::HostSettings, gate::now_ms, host::open_store};
+use crate::gate::now_ms;
 
 /// Maximum wait for the record of a change.
 const RECORD_TIME_MAX: Duration = Duration::from_secs(5);
@@ -12,8 +12,6 @@ const RECORD_TIME_MAX: Duration = Duration::from_secs(5);
 /// Why the policy was not changed.
 #[derive(Debug)]
 pub enum PolicyChangeError<E> {
-    /// The store cannot be used.
-    Store(StoreError),
     /// The audit cannot be written.
     Audit(AuditError),
     /// The change itself failed.
@@ -27,13 +25,13 @@ pub enum PolicyChangeError<E> {
 ///
 /// The audit cannot be written, or the change fails. The policy is unchanged.
 pub fn record_change<E: fmt::Display>(
-    settings: &HostSettings,
+    store: &HostStore,
+    user: &HostUser,
     plugin: &str,
     what: &str,
     change: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), PolicyChangeError<E>> {
-    let log = open_store(settings).map_err(PolicyChangeError::Store)?.audit_log();
-    let user = HostUser::from_process(settings.env.get("USER").unwrap_or_default());
+    let log = store.audit_log();
     let record = |message: String| AuditRecord {
         plugin: Some(plugin.to_owned()),
         message: Some(message),

@@ -2,12 +2,9 @@
 
 use std::{io, path::PathBuf};
 
-use sallyport_contract::text;
+use sallyport_contract::{LOCAL_USER, text};
 use sallyport_model::TokenCost;
-use sallyport_runtime::{
-    atomic_file,
-    session::{self, ModelHandle},
-};
+use sallyport_runtime::{atomic_file, session::ModelHandle};
 use sallyport_session::{
     FrontEndCommand as Order, JournalRecord, MemoryMode, TurnUsage, history, restore_session,
 };
@@ -25,7 +22,7 @@ use super::{
     lists,
     view::{self, note_lines, pair_line},
 };
-use crate::cli::{exit::CommandFailure, file_attachments};
+use crate::cli::{exit::CommandFailure, file_attachments, setup};
 
 /// Most characters of a pinned input that are shown.
 const PINNED_CHARS_MAX: usize = 60;
@@ -101,9 +98,7 @@ impl InteractiveChat<'_> {
                 self.activity = ChatActivity::Turn { is_pinned: false };
                 self.send(Order::Retry).await;
             }
-            SlashCommand::Save(path) => {
-                self.show_record_lines(|chat, records| chat.save_session(path, records)).await
-            }
+            SlashCommand::Save(path) => self.save_session(path).await,
             SlashCommand::Cost => self.show_record_lines(Self::cost_lines).await,
             SlashCommand::Memory => self.show_record_lines(Self::memory_lines).await,
             SlashCommand::Guide => self.show_lines(&self.guide_lines()),
@@ -120,13 +115,21 @@ impl InteractiveChat<'_> {
         &self,
         to_lines: impl FnOnce(&Self, Vec<JournalRecord>) -> Vec<StyledLine>,
     ) {
+        if let Some(records) = self.read_records().await {
+            self.show_lines(&to_lines(self, records));
+        }
+    }
+
+    /// Returns the records of the session. Shows why there are none.
+    async fn read_records(&self) -> Option<Vec<JournalRecord>> {
         match self.chat_session.session.handle.snapshot().await {
-            Ok(snapshot) => self.show_lines(&to_lines(self, snapshot.records)),
+            Ok(snapshot) => return Some(snapshot.records),
             Err(_) if self.chat_session.is_resumable && !self.is_stored().await => {
-                self.show_lines(&note_lines("This session was removed."))
+                self.show_lines(&note_lines("This session was removed."));
             }
             Err(error) => self.show_lines(&[view::error_line(&error.to_string())]),
         }
+        None
     }
 
     async fn run_session_operation(&mut self, session_command: Order) {
@@ -139,8 +142,11 @@ impl InteractiveChat<'_> {
         let context_window = chosen.as_ref().ok().and_then(|chosen| chosen.context_tokens);
         let model_handle = chosen.and_then(|chosen| Ok(ModelHandle::from_choice(&chosen)?));
         let model = model_handle.and_then(|model_handle| {
-            let model = model_handle
-                .model_for_session(&self.roles, &self.chat_session.session.session_id)?;
+            let model = model_handle.model_for_session(
+                &self.roles,
+                LOCAL_USER,
+                &self.chat_session.session.session_id,
+            )?;
             Ok((model_handle, model))
         });
         match model {
@@ -177,7 +183,7 @@ impl InteractiveChat<'_> {
     /// Whether the session is still stored. Another process may have removed it.
     pub(super) async fn is_stored(&self) -> bool {
         let id = &self.chat_session.session.session_id;
-        session::find_stored_session(self.settings, id).await.is_some()
+        setup::find_stored_session(self.settings, id).await.is_some()
     }
 
     /// The command that resumes the session.
@@ -185,9 +191,24 @@ impl InteractiveChat<'_> {
         format!("sallyport chat --session {}", self.chat_session.session.session_id)
     }
 
+    /// Writes the session with its kept results to a new file.
+    async fn save_session(&self, path: Option<PathBuf>) {
+        let Some(records) = self.read_records().await else { return };
+        let lines = match self.chat_session.session.handle.kept_texts(&records).await {
+            Ok(kept_texts) => self.write_session(path, &records, &kept_texts),
+            Err(error) => vec![view::error_line(&error.to_string())],
+        };
+        self.show_lines(&lines);
+    }
+
     /// Writes the session to a new file and never overwrites one.
-    fn save_session(&self, path: Option<PathBuf>, records: Vec<JournalRecord>) -> Vec<StyledLine> {
-        if history::past_turns(&records).is_empty() {
+    fn write_session(
+        &self,
+        path: Option<PathBuf>,
+        records: &[JournalRecord],
+        kept_texts: &history::KeptTexts,
+    ) -> Vec<StyledLine> {
+        if history::past_turns(records).is_empty() {
             return note_lines("Nothing to save yet: this session has no messages.");
         }
         let named =
@@ -195,8 +216,8 @@ impl InteractiveChat<'_> {
         let path = self.local_files.resolve_path(&named);
         let is_json = path.extension().is_some_and(|extension| extension == "json");
         let text = match is_json {
-            true => format!("{:#}\n", history::export_json(&records, &history::KeptTexts::new())),
-            false => history::export_markdown(&records, &history::KeptTexts::new()),
+            true => format!("{:#}\n", history::export_json(records, kept_texts)),
+            false => history::export_markdown(records, kept_texts),
         };
         match atomic_file::create_file(&path, text.as_bytes()) {
             Ok(()) => note_lines(&format!("written to {}", path.display())),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sallyport_contract::text;
 use sallyport_policy::PluginRole;
-use sallyport_runtime::{config::provider::PLUGIN_PREFIX, session};
+use sallyport_runtime::config::provider::PLUGIN_PREFIX;
 use sallyport_session::history::{self, PastCall, PastTurn, TurnStep};
 use sallyport_terminal::{editor::CompletionNames, style::StyledLine};
 
@@ -15,6 +15,7 @@ use super::{
 use crate::cli::{
     call_display,
     call_lines::{COMPLETED_MARK, INCOMPLETE_MARK},
+    setup,
 };
 
 /// Number of turns shown from a resumed session. They suffice to recall the topic.
@@ -56,7 +57,7 @@ impl InteractiveChat<'_> {
     /// Explains how to resume the session if it can be resumed.
     pub(super) async fn farewell_text(&self) -> Option<String> {
         let session_id = &self.chat_session.session.session_id;
-        let stored = session::find_stored_session(self.settings, session_id).await?;
+        let stored = setup::find_stored_session(self.settings, session_id).await?;
         (stored.used.turns > 0).then(|| format!("Resume with: {}", self.resume_command()))
     }
 

@@ -20,7 +20,7 @@ use sallyport_runtime::{
     Host,
     config::{ConfigFlags, HostSettings},
     roles::failure_reason,
-    session::{self, SessionError, SessionSelector, SessionSpec},
+    session::{SessionError, SessionSelector, SessionSpec},
 };
 use sallyport_session::UnattendedConsent;
 
@@ -150,7 +150,7 @@ async fn print_resume_hint(
     session_id: &str,
     out: &CliOutput,
 ) {
-    let session = session::find_stored_session(settings, session_id).await;
+    let session = setup::find_stored_session(settings, session_id).await;
     if session.is_some_and(|session| session.used.turns > 0) {
         out.print_note(&format!(
             "Resume with: sallyport {} --session {session_id}",

@@ -10,7 +10,10 @@ use std::{
     sync::Arc,
 };
 
-use sallyport_contract::services::{SessionInbox, UiSession};
+use sallyport_contract::{
+    LOCAL_USER,
+    services::{SessionInbox, UiSession},
+};
 use sallyport_model::UserInputMessage;
 use sallyport_policy::{Capability, ListenGrant, ListenKind, PluginRole, UiGrant};
 use sallyport_runtime::{
@@ -176,6 +179,7 @@ impl ParticipantBuilder<'_> {
         for role_plugin in role_plugins {
             let session_listener = Arc::new(SessionListener {
                 role_plugin: role_plugin.clone(),
+                user: LOCAL_USER.to_owned(),
                 session_id: self.session_id.to_owned(),
                 input_queue: self.input_queue.clone(),
                 message_sink: Arc::clone(&self.warn),
@@ -289,6 +293,7 @@ impl ParticipantBuilder<'_> {
         };
         PluginRequestHandler {
             role_plugin: endpoint.role_plugin.clone(),
+            user: LOCAL_USER.to_owned(),
             session_id: self.session_id.to_owned(),
             inbox,
             ui_session: command_handler,

@@ -1,6 +1,7 @@
 //! Lists of sessions and of search results.
 
 use jiff::{Timestamp, tz::TimeZone};
+use sallyport_contract::LOCAL_USER;
 use sallyport_runtime::session::current_folder;
 use sallyport_store::{HostStore, SessionFilter, SessionSearchMatch, StoredSession};
 use sallyport_terminal::listing::{ListRow, bar_text};
@@ -23,7 +24,7 @@ pub(super) async fn list_sessions(
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let folder = current_folder().filter(|_| here);
-    let filter = SessionFilter { folder, ..SessionFilter::default() };
+    let filter = SessionFilter { folder, ..SessionFilter::of_user(LOCAL_USER) };
     let mut sessions = store.sessions.list(filter).await?;
     // A program that was stopped right after its start leaves a session without records.
     sessions.retain(|session| session.records > 0);
@@ -48,7 +49,7 @@ pub(super) async fn search_sessions(
     format: OutputFormat,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let hits = store.sessions.search_records(words, number).await?;
+    let hits = store.sessions.search_records(LOCAL_USER, words, number).await?;
     if format == OutputFormat::Json {
         out.print_json(&hits.iter().map(hit_to_json).collect());
         return Ok(ExitStatus::Done);

@@ -4,7 +4,7 @@ mod args;
 mod list;
 mod show;
 
-use sallyport_contract::{LOCAL_USER, text};
+use sallyport_contract::{LOCAL_USER, Principal, text};
 use sallyport_runtime::{
     config::{ConfigFlags, HostSettings},
     gate::now_ms,
@@ -77,14 +77,14 @@ async fn fork_session(
     format: OutputFormat,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let session = find_session(store, id).await?;
-    let records = history::read_records(store, &session.id).await?;
+    let session = find_session(store, &Principal::local(), id).await?;
+    let records = history::read_records(store, &session).await?;
     let count = match turn {
         None => records.len(),
         Some(turn) => shared_record_count(&records, turn)?,
     };
     let fork = new_session_id();
-    store.sessions.fork(&session.id, count as u64, &fork, now_ms()).await?;
+    store.sessions.fork(LOCAL_USER, &session.id, count as u64, &fork, now_ms()).await?;
     match format {
         OutputFormat::Json => out.print_json(&json!({ "id": fork, "parent_id": session.id })),
         OutputFormat::Text => out.print_line(&fork),
@@ -108,7 +108,7 @@ async fn remove_sessions(
 ) -> Result<ExitStatus, CommandFailure> {
     let mut sessions: Vec<StoredSession> = Vec::new();
     for id in ids {
-        let session = find_session(store, id).await?;
+        let session = find_session(store, &Principal::local(), id).await?;
         // Two prefixes may name the same session.
         if !sessions.iter().any(|known| known.id == session.id) {
             sessions.push(session);
@@ -122,7 +122,7 @@ async fn remove_sessions(
         return Ok(ExitStatus::Done);
     }
     for session in &sessions {
-        store.sessions.remove(&session.id).await?;
+        store.sessions.remove(LOCAL_USER, &session.id).await?;
         store.memories.forget(LOCAL_USER, MemorySelection::Session(session.id.clone())).await?;
     }
     out.print_line(&format!("{} removed.", format_count(sessions.len())));

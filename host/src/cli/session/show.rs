@@ -1,6 +1,6 @@
 //! One session: printed for the user, or exported as a document.
 
-use sallyport_contract::text;
+use sallyport_contract::{Principal, text};
 use sallyport_runtime::{history, roles::origin_text, session::find_session};
 use sallyport_session::{
     JournalRecord,
@@ -69,9 +69,9 @@ async fn read_session(
     store: &HostStore,
     id: &str,
 ) -> Result<(StoredSession, Vec<JournalRecord>, KeptTexts), CommandFailure> {
-    let session = find_session(store, id).await?;
-    let records = history::read_records(store, &session.id).await?;
-    let kept_texts = history::read_kept_results(store, &session.id, &records).await?;
+    let session = find_session(store, &Principal::local(), id).await?;
+    let records = history::read_records(store, &session).await?;
+    let kept_texts = history::read_kept_results(store, &session, &records).await?;
     Ok((session, records, kept_texts))
 }
 

@@ -12,7 +12,7 @@ use std::{
 
 use sallyport_contract::{
     ApprovalAnswer, ApprovalObstacle, ApprovalRequest, ApprovalSubject, Consent, Decision, Denial,
-    DenialReason, RequestPreview, RequestedCall, UserAnswer,
+    DenialReason, LOCAL_USER, RequestPreview, RequestedCall, UserAnswer,
 };
 use sallyport_policy::{Grant, PolicyVerdict, RuleText};
 use sallyport_store::{HostStore, SessionApproval};
@@ -230,9 +230,10 @@ fn build_approval(
     authorization_request: &AuthorizationRequest<'_>,
     verdict: &PolicyVerdict,
 ) -> SessionApproval {
-    let tool = &authorization_request.call.tool;
+    let (tool, context) = (&authorization_request.call.tool, &authorization_request.call.context);
     SessionApproval {
-        session_id: authorization_request.call.context.session_id.clone(),
+        user: context.user_id.clone().unwrap_or_else(|| LOCAL_USER.to_owned()),
+        session_id: context.session_id.clone(),
         plugin: tool.plugin.to_string(),
         digest: authorization_request.digest.to_owned(),
         tool: tool.tool.to_string(),

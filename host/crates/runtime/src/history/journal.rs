@@ -2,11 +2,10 @@
 
 use sallyport_contract::BoxFuture;
 use sallyport_session::{
-    Journal, JournalError, JournalRecord, LongResult, ResultLookup, history,
-    results::KEPT_BYTES_MAX,
+    Journal, JournalError, JournalRecord, ResultLookup, history, results::KEPT_BYTES_MAX,
 };
 use sallyport_store::{
-    HostStore, KeptResultLookup, NewKeptResult, NewRecord, NewSession, StoreError,
+    HostStore, KeptResultLookup, NewKeptResult, NewRecord, NewSession, StoreError, StoredSession,
     kept_results::RESULT_BYTES_MAX,
 };
 use serde_json::Value;
@@ -25,6 +24,8 @@ const _: () = assert!(KEPT_BYTES_MAX <= RESULT_BYTES_MAX);
 /// The origin of a session: the data that its row needs in addition to its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionOrigin {
+    /// The user whose session it is.
+    pub user: String,
     /// The session's id.
     pub id: String,
     /// The folder in which the session begins.
@@ -35,6 +36,7 @@ pub struct SessionOrigin {
 #[derive(Debug)]
 pub struct StoreJournal {
     store: HostStore,
+    user: String,
     id: String,
     /// The data for a row that is not created yet.
     origin: Option<SessionOrigin>,
@@ -54,19 +56,32 @@ impl StoreJournal {
         origin: SessionOrigin,
         limits: SessionRetention,
     ) -> Self {
-        let id = origin.id.clone();
-        Self { origin: Some(origin), ..Self::resume_session(store, &id, 0, limits) }
+        Self {
+            store,
+            user: origin.user.clone(),
+            id: origin.id.clone(),
+            origin: Some(origin),
+            count: 0,
+            is_untitled: false,
+            retention: Some(limits),
+        }
     }
 
-    /// Continues the journal of a session that has `count` records.
+    /// Continues the journal of a session.
     pub fn resume_session(
         store: HostStore,
-        id: &str,
-        count: u64,
+        session: &StoredSession,
         limits: SessionRetention,
     ) -> Self {
-        let (id, retention) = (id.to_owned(), Some(limits));
-        Self { store, id, origin: None, count, is_untitled: false, retention }
+        Self {
+            store,
+            user: session.user.clone(),
+            id: session.id.clone(),
+            origin: None,
+            count: session.records,
+            is_untitled: false,
+            retention: Some(limits),
+        }
     }
 
     async fn store_records(&mut self, records: &[JournalRecord]) -> Result<(), StoreError> {
@@ -77,7 +92,8 @@ impl StoreJournal {
         }
         let at_ms = now_ms();
         let rows = records.iter().map(|record| to_new_record(record, at_ms)).collect();
-        self.count = self.store.sessions.append_records(&self.id, self.count, rows).await?;
+        let sessions = &self.store.sessions;
+        self.count = sessions.append_records(&self.user, &self.id, self.count, rows).await?;
         self.update_listing(records).await;
         Ok(())
     }
@@ -87,10 +103,10 @@ impl StoreJournal {
     async fn update_listing(&mut self, records: &[JournalRecord]) {
         let sessions = &self.store.sessions;
         if let Some(name) = records.iter().rev().find_map(model_name) {
-            let _ = sessions.switch_model(&self.id, truncate_model_name(name)).await;
+            let _ = sessions.switch_model(&self.user, &self.id, truncate_model_name(name)).await;
         }
         if let Some(title) = history::session_title(records).filter(|_| self.is_untitled) {
-            self.is_untitled = sessions.rename(&self.id, &title).await.is_err();
+            self.is_untitled = sessions.rename(&self.user, &self.id, &title).await.is_err();
         }
     }
 
@@ -123,22 +139,26 @@ impl Journal for StoreJournal {
                 // Nothing has been written yet.
                 return Ok(Vec::new());
             }
-            read_records(&self.store, &self.id).await.map_err(to_journal_error)
+            let session = self.store.sessions.get(&self.user, &self.id).await;
+            let session = session.map_err(to_journal_error)?;
+            read_records(&self.store, &session).await.map_err(to_journal_error)
         })
     }
 
-    fn keep_result(&mut self, result: LongResult) -> BoxFuture<'_, Result<u64, JournalError>> {
+    fn keep_result(&mut self, text: String) -> BoxFuture<'_, Result<u64, JournalError>> {
         Box::pin(async move {
-            let LongResult { call_id, tool, text } = result;
-            let result =
-                NewKeptResult { call_id, tool, text, after_records: self.count, at_ms: now_ms() };
-            self.store.kept_results.keep(&self.id, result).await.map_err(to_journal_error)
+            let result = NewKeptResult { text, after_records: self.count };
+            self.store
+                .kept_results
+                .keep(&self.user, &self.id, result)
+                .await
+                .map_err(to_journal_error)
         })
     }
 
     fn find_result(&mut self, number: u64) -> BoxFuture<'_, Result<ResultLookup, JournalError>> {
         Box::pin(async move {
-            let found = self.store.kept_results.find(&self.id, number).await;
+            let found = self.store.kept_results.find(&self.user, &self.id, number).await;
             Ok(match found.map_err(to_journal_error)? {
                 KeptResultLookup::Found(text) => ResultLookup::Found(text),
                 KeptResultLookup::Displaced => ResultLookup::Displaced,
@@ -155,6 +175,7 @@ async fn create_session(
 ) -> Result<(), StoreError> {
     let model = records.iter().find_map(model_name).map(truncate_model_name).unwrap_or_default();
     let created = store.sessions.create(NewSession {
+        user: origin.user.clone(),
         id: origin.id.clone(),
         title: history::session_title(records).unwrap_or_default(),
         model: model.to_owned(),

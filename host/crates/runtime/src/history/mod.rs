@@ -11,8 +11,8 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use sallyport_session::{JournalRecord, history::past_turns};
-use sallyport_store::{HostStore, KeptResultLookup, StoreError, StoredUsage};
+use sallyport_session::{JournalRecord, history::kept_numbers};
+use sallyport_store::{HostStore, KeptResultLookup, StoreError, StoredSession, StoredUsage};
 
 pub use journal::{SessionOrigin, StoreJournal};
 pub use retention::prune_sessions;
@@ -22,12 +22,14 @@ pub use retention::prune_sessions;
 ///
 /// # Errors
 ///
-/// The session does not exist, or the database cannot be read.
-pub async fn read_records(store: &HostStore, id: &str) -> Result<Vec<JournalRecord>, StoreError> {
-    let session = store.sessions.get(id).await?;
+/// The session does not exist any more, or the database cannot be read.
+pub async fn read_records(
+    store: &HostStore,
+    session: &StoredSession,
+) -> Result<Vec<JournalRecord>, StoreError> {
     let mut records = Vec::new();
     loop {
-        let page = store.sessions.read_page(&session, records.len() as u64).await?;
+        let page = store.sessions.read_page(session, records.len() as u64).await?;
         if page.is_empty() {
             return Ok(records);
         }
@@ -39,17 +41,17 @@ pub async fn read_records(store: &HostStore, id: &str) -> Result<Vec<JournalReco
 ///
 /// # Errors
 ///
-/// The session does not exist, or the database cannot be read.
+/// The session does not exist any more, or the database cannot be read.
 pub async fn read_kept_results(
     store: &HostStore,
-    id: &str,
+    session: &StoredSession,
     records: &[JournalRecord],
 ) -> Result<BTreeMap<u64, String>, StoreError> {
     let mut texts = BTreeMap::new();
-    let turns = past_turns(records);
-    for kept in turns.iter().flat_map(|turn| turn.calls()).filter_map(|call| call.kept) {
-        if let KeptResultLookup::Found(text) = store.kept_results.find(id, kept.number).await? {
-            texts.insert(kept.number, text);
+    for number in kept_numbers(records) {
+        let found = store.kept_results.find(&session.user, &session.id, number).await?;
+        if let KeptResultLookup::Found(text) = found {
+            texts.insert(number, text);
         }
     }
     Ok(texts)

@@ -38,8 +38,21 @@ fn store() -> (TempDir, HostStore) {
     (folder, store)
 }
 
+const USER: &str = "ann";
+
+async fn read_session(store: &HostStore, id: &str) -> Vec<JournalRecord> {
+    let session = store.sessions.get(USER, id).await.unwrap();
+    read_records(store, &session).await.unwrap()
+}
+
+async fn resume(store: &HostStore, id: &str, limits: SessionRetention) -> StoreJournal {
+    let session = store.sessions.get(USER, id).await.unwrap();
+    StoreJournal::resume_session(store.clone(), &session, limits)
+}
+
 fn begin(store: &HostStore, id: &str) -> StoreJournal {
-    let origin = SessionOrigin { id: id.to_owned(), folder: Some("/work".to_owned()) };
+    let (user, folder) = (USER.to_owned(), Some("/work".to_owned()));
+    let origin = SessionOrigin { user, id: id.to_owned(), folder };
     StoreJournal::begin_session(store.clone(), origin, LIMITS)
 }
 
@@ -47,28 +60,28 @@ fn begin(store: &HostStore, id: &str) -> StoreJournal {
 async fn what_is_written_is_read_again_and_counted() {
     let (_folder, store) = store();
     let mut journal = begin(&store, "one");
-    assert!(store.sessions.get("one").await.is_err(), "nothing was said, so nothing is kept");
+    assert!(store.sessions.get(USER, "one").await.is_err(), "nothing was said, so nothing is kept");
     let first = vec![model("gpt"), input("how high is it?\nreally")];
     journal.write_records(first.clone()).await.unwrap();
     journal.write_records(vec![answer("8848 m"), model("x".repeat(300).as_str())]).await.unwrap();
-    let session = store.sessions.get("one").await.unwrap();
+    let session = store.sessions.get(USER, "one").await.unwrap();
     assert_eq!(
         (session.title.as_str(), session.folder.as_deref()),
         ("how high is it?", Some("/work"))
     );
     assert_eq!((session.model.len(), session.records), (200, 4));
     assert_eq!(session.used, StoredUsage { turns: 1, tokens: 9, cost_micro_usd: Some(11) });
-    let read = read_records(&store, "one").await.unwrap();
+    let read = read_session(&store, "one").await;
     assert_eq!(read[..2], first);
     assert_eq!(restore_session(read).turn_count(), 1);
-    assert_eq!(store.sessions.search_records("8848", 5).await.unwrap().len(), 1);
+    assert_eq!(store.sessions.search_records(USER, "8848", 5).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
 async fn a_session_that_begins_with_what_it_is_told_is_named_by_what_is_said_first() {
     let (_folder, store) = store();
     let mut journal = begin(&store, "one");
-    let title = async || store.sessions.get("one").await.unwrap().title;
+    let title = async || store.sessions.get(USER, "one").await.unwrap().title;
     journal.write_records(vec![model("gpt")]).await.unwrap();
     assert_eq!(title().await, "");
     for words in ["how high is it?", "and how wide?"] {
@@ -81,12 +94,12 @@ async fn a_session_that_begins_with_what_it_is_told_is_named_by_what_is_said_fir
 async fn two_that_go_on_with_one_session_never_mix() {
     let (_folder, store) = store();
     begin(&store, "one").write_records(vec![input("hello")]).await.unwrap();
-    let mut here = StoreJournal::resume_session(store.clone(), "one", 1, LIMITS);
-    let mut there = StoreJournal::resume_session(store.clone(), "one", 1, LIMITS);
+    let mut here = resume(&store, "one", LIMITS).await;
+    let mut there = resume(&store, "one", LIMITS).await;
     there.write_records(vec![answer("from there")]).await.unwrap();
     let error = here.write_records(vec![answer("from here")]).await.unwrap_err();
     assert!(error.message.contains("another process went on"), "{error}");
-    assert_eq!(read_records(&store, "one").await.unwrap(), [input("hello"), answer("from there")]);
+    assert_eq!(read_session(&store, "one").await, [input("hello"), answer("from there")]);
 }
 
 #[tokio::test]
@@ -97,10 +110,10 @@ async fn a_session_that_goes_on_is_not_cleared_away_with_the_old() {
     // Of two sessions used in the same millisecond, the one that began later counts as newer.
     tokio::time::sleep(Duration::from_millis(2)).await;
     let one = SessionRetention { keep_max: CountLimit(1), ..LIMITS };
-    let mut journal = StoreJournal::resume_session(store.clone(), "older", 1, one);
+    let mut journal = resume(&store, "older", one).await;
     journal.write_records(vec![answer("still here")]).await.unwrap();
     let ids = async || -> Vec<String> {
-        let sessions = store.sessions.list(SessionFilter::default()).await.unwrap();
+        let sessions = store.sessions.list(SessionFilter::of_user(USER)).await.unwrap();
         sessions.into_iter().map(|session| session.id).collect()
     };
     while ids().await.len() > 1 {

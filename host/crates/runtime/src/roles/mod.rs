@@ -30,7 +30,7 @@ use std::sync::{
 };
 
 use sallyport_contract::{
-    AdmittedCall, CallFailure, CallReport, Denial, Outcome, PluginName, RequestedCall,
+    AdmittedCall, CallFailure, CallReport, Denial, Outcome, PluginName, Principal, RequestedCall,
     ToolCallContext, ToolId, ToolName, services::InputOrigin, text,
 };
 use sallyport_policy::{Grant, PluginRole, question::ROLE_PREFIX};
@@ -42,7 +42,6 @@ use crate::{
     registry::{
         AuditedRegistry, PluginLookupError, RegisteredPlugin, Registry, audited_registry::RunRecord,
     },
-    session::SessionDirectory,
 };
 
 /// Longest label of an origin that is shown, in characters: a name, not a message.
@@ -128,7 +127,6 @@ pub fn find_role_plugin<'r>(
 /// The plugins of a session, in their roles.
 pub struct SessionRoles {
     audited_registry: Arc<AuditedRegistry>,
-    directory: Arc<SessionDirectory>,
     /// Part of every run's id. A session may continue in another process, which counts its runs
     /// from 1 again.
     started_ms: u64,
@@ -137,12 +135,9 @@ pub struct SessionRoles {
 
 impl SessionRoles {
     /// Sends runs through the gate behind `audited_registry`.
-    pub(crate) fn new(
-        audited_registry: Arc<AuditedRegistry>,
-        directory: Arc<SessionDirectory>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(audited_registry: Arc<AuditedRegistry>) -> Arc<Self> {
         let (started_ms, run_count) = (now_ms(), AtomicU64::new(0));
-        Arc::new(Self { audited_registry, directory, started_ms, run_count })
+        Arc::new(Self { audited_registry, started_ms, run_count })
     }
 
     /// All plugins of this moment.
@@ -191,11 +186,12 @@ impl SessionRoles {
         Ok(RolePlugin { roles: Arc::clone(self), plugin, entry: Arc::clone(entry) })
     }
 
-    /// The context of a run on behalf of the user of a session, with an id of its own.
-    pub fn new_call_context(&self, session_id: &str) -> ToolCallContext {
+    /// The context of a run for a session, on behalf of the session's user, with an id of its own.
+    pub fn new_call_context(&self, user: &str, session_id: &str) -> ToolCallContext {
         let run = self.run_count.fetch_add(1, Ordering::Relaxed) + 1;
         let call_id = format!("run-{:x}-{run}", self.started_ms);
-        self.directory.principal(session_id).call_context(call_id, session_id)
+        let principal = Principal { user: user.to_owned(), conversation: Some(session_id.to_owned()) };
+        principal.call_context(call_id, session_id)
     }
 }
 

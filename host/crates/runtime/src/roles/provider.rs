@@ -30,16 +30,18 @@ use crate::config::{PluginModelConfig, provider::PLUGIN_PREFIX};
 pub struct PluginChatModel {
     role_plugin: RolePlugin,
     settings: PluginModelConfig,
+    user: String,
     session_id: String,
     name: String,
     /// The remarks that the user has already seen.
     reported: Mutex<HashSet<String>>,
 }
 
-/// Returns a plugin as the model of one session.
+/// Returns a plugin as the model of one session of a user.
 pub fn plugin_chat_model(
     role_plugin: RolePlugin,
     settings: PluginModelConfig,
+    user: &str,
     session_id: &str,
 ) -> Arc<dyn ChatModel> {
     let plugin = format!("{PLUGIN_PREFIX}{}", settings.plugin);
@@ -48,8 +50,9 @@ pub fn plugin_chat_model(
         None => plugin,
     };
     let (tool_calling, time_max) = (settings.tool_calling, settings.time_max);
-    let (session_id, told) = (session_id.to_owned(), Mutex::default());
-    let chat_model = PluginChatModel { role_plugin, settings, session_id, name, reported: told };
+    let (user, session_id) = (user.to_owned(), session_id.to_owned());
+    let reported = Mutex::default();
+    let chat_model = PluginChatModel { role_plugin, settings, user, session_id, name, reported };
     model::wrap_model(Arc::new(chat_model), tool_calling, time_max)
 }
 
@@ -82,7 +85,7 @@ impl PluginChatModel {
         on_delta: &mut (dyn FnMut(model::ReplyDelta) + Send),
     ) -> Result<ModelReply, ModelError> {
         let run_arguments = self.run_description(&request);
-        let context = self.role_plugin.roles.new_call_context(&self.session_id);
+        let context = self.role_plugin.roles.new_call_context(&self.user, &self.session_id);
         let call = self.role_plugin.admit_run(RoleRunKind::Provider, context, &run_arguments).await;
         let call = call.map_err(|report| self.admission_error(*report))?;
         let role_run = self.role_plugin.start_run(&call);

@@ -96,7 +96,7 @@ impl NotificationHub {
     ) -> Result<(), NoticeError> {
         let unavailable = |error: StoreError| NoticeError::Unavailable(error.to_string());
         let notice = PluginNotice {
-            audience: self.effective_audience(notice).await.map_err(unavailable)?,
+            audience: self.effective_audience(user, notice).await.map_err(unavailable)?,
             ..notice.clone()
         };
         let notice_store = &self.store.notices;
@@ -124,18 +124,16 @@ impl NotificationHub {
     /// resumed to show it, so it then goes to the user.
     async fn effective_audience(
         &self,
+        user: &str,
         notice: &PluginNotice,
     ) -> Result<NoticeAudience, StoreError> {
         let id = &notice.session_id;
         if self.store.presence.is_open(id, now_ms()).await? {
             return Ok(notice.audience);
         }
-        match self.store.sessions.find_by_prefix(id).await {
-            Ok(session) if session.id == *id => Ok(notice.audience),
-            Ok(_)
-            | Err(StoreError::SessionNotFound { .. } | StoreError::AmbiguousSessionPrefix { .. }) => {
-                Ok(NoticeAudience::User)
-            }
+        match self.store.sessions.get(user, id).await {
+            Ok(_) => Ok(notice.audience),
+            Err(StoreError::SessionNotFound { .. }) => Ok(NoticeAudience::User),
             Err(error) => Err(error),
         }
     }

@@ -2,9 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sallyport_contract::{
-    ApprovalAnswer, ApprovalRequest, BoxFuture, Consent, LOCAL_USER, Principal,
-};
+use sallyport_contract::{ApprovalAnswer, ApprovalRequest, BoxFuture, Consent, LOCAL_USER};
 use sallyport_session::{ApprovalSender, PendingApprovals, approval};
 
 /// The open sessions, the oldest first.
@@ -18,7 +16,6 @@ pub(crate) struct SessionDirectory {
 }
 
 /// An open session.
-#[derive(Clone)]
 struct DirectoryEntry {
     session_id: String,
     user: String,
@@ -59,27 +56,12 @@ impl SessionDirectory {
         (DirectoryGuard { directory: Arc::clone(self), number }, approvals)
     }
 
-    /// Returns on whose behalf a run of a session happens. A session that is not open is one of
-    /// the local user.
-    pub(crate) fn principal(&self, session_id: &str) -> Principal {
-        let user = self.find_session(session_id).map(|session| session.user);
-        let user = user.unwrap_or_else(|| LOCAL_USER.to_owned());
-        Principal { user, conversation: Some(session_id.to_owned()) }
-    }
-
-    fn find_session(&self, session_id: &str) -> Option<DirectoryEntry> {
-        let sessions = self.lock_sessions();
-        sessions.iter().rev().find(|session| session.session_id == session_id).cloned()
-    }
-
-    /// Returns who answers a question about a call.
+    /// Returns who answers a question about a call of a user.
     fn find_sender(&self, session_id: &str, user: &str) -> Option<ApprovalSender> {
-        if let Some(session) = self.find_session(session_id) {
-            return session.sender;
-        }
         let sessions = self.lock_sessions();
-        let newest = sessions.iter().rev().find(|session| session.user == user);
-        newest.and_then(|session| session.sender.clone())
+        let of_user = || sessions.iter().rev().filter(|session| session.user == user);
+        let own = of_user().find(|session| session.session_id == session_id);
+        own.or_else(|| of_user().next()).and_then(|session| session.sender.clone())
     }
 
     fn lock_sessions(&self) -> MutexGuard<'_, Vec<DirectoryEntry>> {
@@ -112,7 +94,7 @@ mod tests {
     use std::task::Poll;
 
     use futures::poll;
-    use sallyport_contract::{ApprovalSubject, RequestedCall};
+    use sallyport_contract::{ApprovalSubject, Principal, RequestedCall};
     use sallyport_session::UnattendedConsent;
 
     use super::*;
@@ -173,14 +155,12 @@ mod tests {
         assert!(!waits(&directory, "timer", "ann").await, "it does not go to ben");
     }
 
-    #[test]
-    fn a_run_of_a_session_is_on_behalf_of_its_user() {
+    #[tokio::test]
+    async fn a_question_of_one_user_never_goes_to_a_session_of_another() {
         let directory = directory();
-        let (guard, _) = directory.add_session("a", "ann", true);
-        let in_a =
-            |user: &str| Principal { user: user.to_owned(), conversation: Some("a".to_owned()) };
-        assert_eq!(directory.principal("a"), in_a("ann"));
-        drop(guard);
-        assert_eq!(directory.principal("a"), in_a(LOCAL_USER));
+        let (_guard_ben, _ben) = directory.add_session("shared", "ben", true);
+        assert!(!waits(&directory, "shared", "ann").await, "the session is ben's");
+        let (_guard_ann, _ann) = directory.add_session("ann's", "ann", true);
+        assert!(waits(&directory, "shared", "ann").await, "her own session answers");
     }
 }

@@ -20,10 +20,7 @@ pub(crate) use self::directory::{DirectoryGuard, SessionDirectory};
 pub use self::{
     config::{SessionConfig, SessionOverrides},
     model::{ModelHandle, check_key, offline_matcher},
-    selector::{
-        OpenedSession, SessionSelector, current_folder, find_session, find_stored_session,
-        open_session,
-    },
+    selector::{OpenedSession, SessionSelector, current_folder, find_session, open_session},
 };
 use crate::{
     host::Host,
@@ -34,12 +31,12 @@ use crate::{
 /// Why a session cannot be opened or started.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The store cannot be opened.
-    #[error(transparent)]
-    NoStore(StoreError),
     /// The store has no such session, or cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The configuration was made for another user than the one whose session it is.
+    #[error("the session is of another user than its configuration")]
+    OtherUser,
     /// No earlier session exists.
     #[error("there is no session to go on with")]
     NothingToContinue,
@@ -80,7 +77,10 @@ impl SessionError {
             Self::Store(StoreError::SessionNotFound { .. }) => {
                 Some("`sallyport session list` shows which there are".to_owned())
             }
-            Self::Store(error) | Self::NoStore(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+            Self::OtherUser => Some(
+                "open the session and make its configuration for the same principal".to_owned(),
+            ),
             Self::NothingToContinue => Some("without --continue a new one begins".to_owned()),
             Self::KeyMissing { variable, .. } => {
                 Some(format!("set {variable}, or run `sallyport setup`"))
@@ -135,7 +135,8 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// The model is a plugin that cannot be used, or it could not distinguish two tools.
+    /// The model is a plugin that cannot be used, it could not distinguish two tools, or the
+    /// configuration is that of another user.
     pub fn session(&self, spec: SessionSpec<'_>) -> Result<(HostSession, Events), SessionError> {
         self.start_session(self.prepare_session(spec)?)
     }
@@ -144,14 +145,16 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// The model is a plugin that cannot be used.
+    /// The model is a plugin that cannot be used, or the configuration is that of another user.
     pub fn prepare_session(&self, spec: SessionSpec<'_>) -> Result<PreparedSession, SessionError> {
         let SessionSpec { opened, config, model, answers_questions, receives_notices } = spec;
-        let OpenedSession { session_id, journal, past, is_stored } = opened;
+        let OpenedSession { user, session_id, journal, past, is_stored } = opened;
         let mut options = config.session_options(&session_id);
-        let user = options.user_id.as_deref().unwrap_or(LOCAL_USER);
+        if options.user_id.as_ref() != Some(&user) {
+            return Err(SessionError::OtherUser);
+        }
         let (directory_guard, approvals) =
-            self.directory().add_session(&session_id, user, answers_questions);
+            self.directory().add_session(&session_id, &user, answers_questions);
         // The matcher cannot write sentences, so a sentence from the tool is the better answer.
         options.spoken |= matches!(model, ModelHandle::Offline);
         if matches!(model, ModelHandle::Offline) {
@@ -159,7 +162,7 @@ impl Host {
             options.result_bytes_max = None;
         }
         let parts = SessionParts {
-            model: model.model_for_session(self.roles(), &session_id)?,
+            model: model.model_for_session(self.roles(), &user, &session_id)?,
             toolbox: Arc::clone(self.toolbox()),
             approvals,
             journal,

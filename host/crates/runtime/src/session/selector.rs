@@ -5,14 +5,15 @@
 
 use std::path::PathBuf;
 
+use sallyport_contract::Principal;
 use sallyport_session::{Journal, MemoryJournal, RestoredSession, restore_session};
 use sallyport_store::{HostStore, StoredSession};
 
 use super::SessionError;
 use crate::{
-    config::HostSettings,
+    config::SessionRetention,
     history::{self, SessionOrigin, StoreJournal},
-    host::{new_session_id, open_store},
+    host::new_session_id,
 };
 
 /// The session to open.
@@ -22,14 +23,16 @@ pub enum SessionSelector {
     New,
     /// A new session that is not stored.
     Ephemeral,
-    /// The last session used in this folder, or else in any.
+    /// The user's last session used in this folder, or else in any.
     Latest,
-    /// The session whose id begins with this text.
+    /// The user's session whose id begins with this text.
     Named(String),
 }
 
 /// A session that is ready to begin or resume.
 pub struct OpenedSession {
+    /// The user whose session it is.
+    pub user: String,
     /// The permanent id. Approvals for this session apply again when it is resumed.
     pub session_id: String,
     /// Records the session.
@@ -40,63 +43,59 @@ pub struct OpenedSession {
     pub is_stored: bool,
 }
 
-/// Opens the selected session and reads its history.
+/// Opens the selected session of a user and reads its history. The store is that of the host,
+/// [`Host::store`](crate::Host::store).
 ///
 /// # Errors
 ///
-/// The session does not exist, the id is ambiguous, or the store cannot be used.
+/// The user has no such session, the id is ambiguous, or the store cannot be used.
 pub async fn open_session(
-    settings: &HostSettings,
+    store: &HostStore,
+    limits: SessionRetention,
+    principal: &Principal,
     selector: &SessionSelector,
 ) -> Result<OpenedSession, SessionError> {
+    let user = &principal.user;
     match selector {
         SessionSelector::Ephemeral => Ok(OpenedSession {
             is_stored: false,
-            ..new_opened_session(new_session_id(), Box::new(MemoryJournal::default()))
+            ..new_opened_session(user, new_session_id(), Box::new(MemoryJournal::default()))
         }),
         SessionSelector::New => {
-            let origin = SessionOrigin { id: new_session_id(), folder: current_folder() };
-            let store = open_store(settings).map_err(SessionError::NoStore)?;
-            let journal = StoreJournal::begin_session(store, origin.clone(), settings.sessions);
-            Ok(new_opened_session(origin.id, Box::new(journal)))
+            let (id, folder) = (new_session_id(), current_folder());
+            let origin = SessionOrigin { user: user.clone(), id: id.clone(), folder };
+            let journal = StoreJournal::begin_session(store.clone(), origin, limits);
+            Ok(new_opened_session(user, id, Box::new(journal)))
         }
         SessionSelector::Latest => {
-            let store = open_store(settings).map_err(SessionError::NoStore)?;
-            let session = latest_session(&store).await?;
-            resume_session(store, session, settings).await
+            resume_session(store, latest_session(store, user).await?, limits).await
         }
         SessionSelector::Named(prefix) => {
-            let store = open_store(settings).map_err(SessionError::NoStore)?;
-            let session = find_session(&store, prefix).await?;
-            resume_session(store, session, settings).await
+            resume_session(store, find_session(store, principal, prefix).await?, limits).await
         }
     }
 }
 
-/// Finds a session by the start of its id.
+/// Finds a session of a user by the start of its id.
 ///
 /// # Errors
 ///
 /// No session or several sessions match, or the store cannot be read.
-pub async fn find_session(store: &HostStore, prefix: &str) -> Result<StoredSession, SessionError> {
-    Ok(store.sessions.find_by_prefix(prefix).await?)
+pub async fn find_session(
+    store: &HostStore,
+    principal: &Principal,
+    prefix: &str,
+) -> Result<StoredSession, SessionError> {
+    Ok(store.sessions.find_by_prefix(&principal.user, prefix).await?)
 }
 
-/// Returns a session that can be resumed. Returns `None` if it was removed or cannot be read.
-pub async fn find_stored_session(
-    settings: &HostSettings,
-    session_id: &str,
-) -> Option<StoredSession> {
-    open_store(settings).ok()?.sessions.get(session_id).await.ok()
-}
-
-async fn latest_session(store: &HostStore) -> Result<StoredSession, SessionError> {
+async fn latest_session(store: &HostStore, user: &str) -> Result<StoredSession, SessionError> {
     let sessions = &store.sessions;
     let here = match current_folder() {
-        Some(folder) => sessions.latest_session(Some(&folder)).await?,
+        Some(folder) => sessions.latest_session(user, Some(&folder)).await?,
         None => None,
     };
-    let latest = if here.is_some() { here } else { sessions.latest_session(None).await? };
+    let latest = if here.is_some() { here } else { sessions.latest_session(user, None).await? };
     latest.ok_or(SessionError::NothingToContinue)
 }
 
@@ -106,18 +105,18 @@ pub fn current_folder() -> Option<String> {
     Some(folder.to_str()?.to_owned())
 }
 
-fn new_opened_session(session_id: String, journal: Box<dyn Journal>) -> OpenedSession {
-    OpenedSession { session_id, journal, past: RestoredSession::default(), is_stored: true }
+fn new_opened_session(user: &str, session_id: String, journal: Box<dyn Journal>) -> OpenedSession {
+    let (user, past) = (user.to_owned(), RestoredSession::default());
+    OpenedSession { user, session_id, journal, past, is_stored: true }
 }
 
 async fn resume_session(
-    store: HostStore,
+    store: &HostStore,
     session: StoredSession,
-    settings: &HostSettings,
+    limits: SessionRetention,
 ) -> Result<OpenedSession, SessionError> {
-    let records = history::read_records(&store, &session.id).await?;
-    let count = records.len() as u64;
-    let past = restore_session(records);
-    let journal = StoreJournal::resume_session(store, &session.id, count, settings.sessions);
-    Ok(OpenedSession { session_id: session.id, journal: Box::new(journal), past, is_stored: true })
+    let past = restore_session(history::read_records(store, &session).await?);
+    let journal = StoreJournal::resume_session(store.clone(), &session, limits);
+    let opened = new_opened_session(&session.user, session.id, Box::new(journal));
+    Ok(OpenedSession { past, ..opened })
 }

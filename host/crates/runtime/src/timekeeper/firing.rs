@@ -4,7 +4,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use sallyport_contract::{
-    Outcome, ToolCallContext,
+    Outcome,
     services::{DeliveryTime, PluginNotice, StoredTimer, TimerFiring},
     text,
 };
@@ -116,8 +116,7 @@ impl TimekeeperState {
             // The plugin may exist again at the next start, so keep its timer.
             Err(error) => return FiringResult::Refused(error.to_string()),
         };
-        let user_id = Some(timer.owner.user.clone());
-        let context = ToolCallContext { user_id, ..roles.new_call_context(&timer.session_id) };
+        let context = roles.new_call_context(&timer.owner.user, &timer.session_id);
         let admitted = match role_plugin
             .admit_run(RoleRunKind::Timer, context, &firing_arguments(&firing))
             .await

@@ -39,6 +39,8 @@ const DENIED: &str = "the policy does not allow this\n";
 pub struct PluginRequestHandler {
     /// The plugin.
     pub role_plugin: RolePlugin,
+    /// The user of the session.
+    pub user: String,
     /// The session that it belongs to.
     pub session_id: String,
     /// Receives its inputs, if it is a listener.
@@ -123,7 +125,7 @@ impl PluginRequestHandler {
         {
             return Ok(call);
         }
-        let context = roles.new_call_context(&self.session_id);
+        let context = roles.new_call_context(&self.user, &self.session_id);
         let call = self.role_plugin.admit_run(RoleRunKind::Http, context, &run_arguments).await?;
         if is_read_only {
             self.decision_cache.store_decision(&run_arguments, policy_revision, &call);

@@ -33,6 +33,8 @@ const ANSWERS_WAITING_MAX: usize = INPUTS_WAITING_MAX + 1;
 pub struct SessionListener {
     /// The plugin.
     pub role_plugin: RolePlugin,
+    /// The user of the session.
+    pub user: String,
     /// The session that it listens for.
     pub session_id: String,
     /// Receives its inputs.
@@ -161,7 +163,7 @@ impl SessionListener {
         if let Some(connection) = connection {
             run_arguments["connection"] = connection.into();
         }
-        let context = self.role_plugin.roles.new_call_context(&self.session_id);
+        let context = self.role_plugin.roles.new_call_context(&self.user, &self.session_id);
         let admitted = self.role_plugin.admit_run(RoleRunKind::Listener, context, &run_arguments);
         let call = admitted.await?;
         let role_run = self.role_plugin.start_run(&call);
