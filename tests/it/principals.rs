@@ -1,9 +1,28 @@
 //! What one user keeps, another never sees.
 
-use std::{thread, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
-use sallyport_contract::Principal;
+use sallyport_contract::{
+    ApprovalAnswer, ApprovalRequest, BoxFuture, Consent, Principal, RequestedCall,
+};
+use sallyport_runtime::{
+    HostOptions, history,
+    session::{
+        self, ModelHandle, OpenedSession, SessionConfig, SessionError, SessionOverrides,
+        SessionSelector, SessionSpec,
+    },
+};
+use sallyport_session::JournalRecord;
+use sallyport_store::{HostStore, SessionFilter, StoreError};
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::support::{
     Home, Tools,
@@ -64,4 +83,131 @@ fn a_timer_of_any_user_fires_and_its_message_goes_to_that_user() {
     assert_eq!(take(&ben), 0, "ben gets nothing of ann's");
     assert_eq!(take(&ann), 1);
     tools.wait(timekeeper.stop());
+}
+
+/// Opens a session of a user in the store of the host.
+fn open(
+    tools: &Tools,
+    user: &Principal,
+    selector: SessionSelector,
+) -> Result<OpenedSession, SessionError> {
+    let (store, limits) = (tools.host.store(), tools.settings.sessions);
+    tools.wait(session::open_session(store, limits, user, &selector))
+}
+
+/// Begins a session with some words and a kept result; returns its id.
+fn begin(tools: &Tools, user: &Principal, words: &str) -> String {
+    let mut opened = open(tools, user, SessionSelector::New).unwrap();
+    let input = JournalRecord::Input { message: words.into() };
+    tools.wait(opened.journal.write_records(vec![input])).unwrap();
+    assert_eq!(tools.wait(opened.journal.keep_result(format!("result of {words}"))), Ok(1));
+    opened.session_id
+}
+
+fn check_missing<T>(found: Result<T, StoreError>) {
+    assert!(matches!(found, Err(StoreError::SessionNotFound { .. })), "{:?}", found.err());
+}
+
+#[test]
+fn no_way_leads_one_user_to_the_session_of_another() {
+    let tools = Tools::of(&Home::new());
+    let [ann, ben] = users();
+    let id = begin(&tools, &ann, "secret of ann");
+    let sessions = &tools.host.store().sessions;
+    let results = &tools.host.store().kept_results;
+    // To resume it: the latest one, by its id, and by the start of it.
+    let nothing = open(&tools, &ben, SessionSelector::Latest);
+    assert!(matches!(nothing, Err(SessionError::NothingToContinue)));
+    for prefix in [&id, &id[..6]] {
+        let named = open(&tools, &ben, SessionSelector::Named(prefix.to_owned()));
+        assert!(matches!(named, Err(SessionError::Store(StoreError::SessionNotFound { .. }))));
+        check_missing(wait(sessions.find_by_prefix(&ben.user, prefix)));
+    }
+    // Its words: lists, searches, and the records and results of an export.
+    assert_eq!(wait(sessions.list(SessionFilter::of_user(&ben.user))).unwrap(), []);
+    assert_eq!(wait(sessions.search_records(&ben.user, "secret", 9)).unwrap(), []);
+    check_missing(wait(sessions.get(&ben.user, &id)));
+    check_missing(wait(results.find(&ben.user, &id, 1)));
+    let mut forged = wait(sessions.get(&ann.user, &id)).unwrap();
+    forged.user.clone_from(&ben.user);
+    check_missing(wait(history::read_records(tools.host.store(), &forged)));
+    // To change it.
+    check_missing(wait(sessions.fork(&ben.user, &id, 1, "fork", 1)));
+    check_missing(wait(sessions.rename(&ben.user, &id, "ben's")));
+    check_missing(wait(sessions.remove(&ben.user, &id)));
+    // Beside a session of his own, all of that finds his own.
+    let own = begin(&tools, &ben, "secret of ben");
+    for (user, id) in [(&ann, &id), (&ben, &own)] {
+        let latest = open(&tools, user, SessionSelector::Latest).unwrap();
+        assert_eq!((&latest.session_id, &latest.user), (id, &user.user));
+        assert_eq!(latest.past.turn_count(), 1);
+        let hits = wait(sessions.search_records(&user.user, "secret", 9)).unwrap();
+        assert_eq!(hits.iter().map(|hit| &hit.session_id).collect::<Vec<_>>(), [id]);
+    }
+}
+
+#[test]
+fn a_session_of_one_user_is_not_run_with_the_configuration_of_another() {
+    let tools = Tools::of(&Home::new());
+    let [ann, ben] = users();
+    let overrides = SessionOverrides::default();
+    let config = SessionConfig::from_settings(&overrides, &tools.settings, &tools.host, &ben);
+    let config = tools.wait(config).unwrap();
+    for (user, runs) in [(&ann, false), (&ben, true)] {
+        let prepared = tools.host.prepare_session(SessionSpec {
+            opened: open(&tools, user, SessionSelector::Ephemeral).unwrap(),
+            config: &config,
+            model: &ModelHandle::Offline,
+            answers_questions: false,
+            receives_notices: false,
+        });
+        assert_eq!(prepared.is_ok(), runs, "{user:?}");
+        assert!(runs || matches!(prepared, Err(SessionError::OtherUser)));
+    }
+}
+
+/// Agrees for the rest of the session, and counts the questions.
+#[derive(Default)]
+struct SessionConsent(AtomicUsize);
+
+impl Consent for SessionConsent {
+    fn ask_user(&self, _: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async { ApprovalAnswer::Session })
+    }
+}
+
+#[test]
+fn what_one_user_approves_for_a_session_counts_for_no_other_user() {
+    let policy = POLICY.replace("\"allow\"", "\"ask\"");
+    let home = Home::new().guest("living", REQUESTS).policy(&policy);
+    let consent = Arc::new(SessionConsent::default());
+    let asked = Arc::clone(&consent);
+    let tools = Tools::opened(&home, |options| HostOptions { consent, ..options });
+    let [ann, ben] = users();
+    let questions_of_call = |user: &Principal| {
+        let before = asked.0.load(Ordering::SeqCst);
+        let call = RequestedCall {
+            context: user.call_context("c".to_owned(), "shared"),
+            tool: "living.acts".parse().unwrap(),
+            arguments: json!({ "steps": [] }).to_string(),
+        };
+        assert!(tools.wait(Arc::clone(tools.host.toolbox()).admit_call(call)).is_ok());
+        asked.0.load(Ordering::SeqCst) - before
+    };
+    assert_eq!((questions_of_call(&ann), questions_of_call(&ann)), (1, 0));
+    assert_eq!((questions_of_call(&ben), questions_of_call(&ann)), (1, 0));
+}
+
+#[test]
+fn the_sessions_of_a_host_are_in_the_store_that_it_was_given() {
+    let (home, folder) = (Home::new(), TempDir::new().unwrap());
+    let store = HostStore::open(&folder.path().join("own")).unwrap();
+    let tools = Tools::opened(&home, |options| HostOptions { store: Some(store), ..options });
+    let [ann, _] = users();
+    let id = begin(&tools, &ann, "hello");
+    let found = |store: &HostStore| wait(store.sessions.get(&ann.user, &id)).is_ok();
+    assert!(found(tools.host.store()));
+    let default_store = HostStore::open(&home.path("state")).unwrap();
+    assert!(!found(&default_store), "nothing is in the state folder");
 }

@@ -22,7 +22,7 @@ use super::{Home, patience};
 /// The plugins of a home, loaded.
 pub(crate) struct Tools {
     pub(crate) host: Host,
-    settings: HostSettings,
+    pub(crate) settings: HostSettings,
     pub(crate) registry: Arc<Registry>,
     runtime: Runtime,
     _folder: Arc<TempDir>,
@@ -36,6 +36,11 @@ impl Tools {
 
     /// Loads the plugins with another name service.
     pub(crate) fn resolving(home: &Home, resolver: Arc<dyn HostNameResolver>) -> Self {
+        Self::opened(home, |options| HostOptions { resolver, ..options })
+    }
+
+    /// Loads the plugins with other options than those of a program without a user.
+    pub(crate) fn opened(home: &Home, choose: impl FnOnce(HostOptions) -> HostOptions) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -45,11 +50,8 @@ impl Tools {
         let env = Env::from_pairs(env.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let settings = HostSettings::resolve(&ConfigFlags::default(), env).unwrap();
         let compiler = Some(Compiler::with_program(env!("CARGO_BIN_EXE_sallyport").into()));
-        let options = HostOptions {
-            resolver,
-            compiler,
-            ..HostOptions::unattended(PluginSelection::All, no_notices())
-        };
+        let unattended = HostOptions::unattended(PluginSelection::All, no_notices());
+        let options = choose(HostOptions { compiler, ..unattended });
         let host = patience::run(&runtime, Host::open(&settings, options)).unwrap();
         let registry = host.registry();
         assert_eq!(registry.problems(), []);
