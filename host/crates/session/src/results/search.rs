@@ -8,8 +8,8 @@ use super::text_range::{json_prefix, line_at};
 /// Longest pattern, in bytes. Models search for words, names and short expressions.
 pub(super) const PATTERN_BYTES_MAX: usize = 1024;
 
-/// Largest compiled expression, in bytes. It bounds the time of a search, which is linear in the
-/// length of the text and in this.
+/// Largest compiled expression, in bytes. It bounds the time to find one match, which is linear in
+/// the length of the text and in this.
 const COMPILED_BYTES_MAX: usize = 256 << 10;
 
 /// Most places of one search. The next search continues after the last.
