@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use sallyport_contract::LOCAL_USER;
 use sallyport_policy::PluginRole;
 use sallyport_runtime::{
     config::{ConfigFlags, HostSettings, ModelChoice, trust},
@@ -219,7 +220,9 @@ async fn check_sessions(settings: &HostSettings) -> DoctorCheck {
         return DoctorCheck::ok(id, "none yet");
     }
     let found = match setup::open_store(settings) {
-        Ok(store) => store.sessions.list(SessionFilter::default()).await.map_err(Into::into),
+        Ok(store) => {
+            store.sessions.list(SessionFilter::of_user(LOCAL_USER)).await.map_err(Into::into)
+        }
         Err(failure) => Err(failure),
     };
     match found {
