@@ -46,6 +46,7 @@ mod fix;
 pub mod folder;
 pub mod glob;
 pub mod grant;
+mod grant_choice;
 mod grant_note;
 mod guarded_folders;
 pub mod learn;

@@ -24,6 +24,7 @@ mod folder;
 mod glob;
 pub(crate) mod grammar;
 mod grammar_rules;
+mod grant_choice;
 mod hostile;
 mod learn;
 mod limits;
