@@ -3,14 +3,16 @@
 //! A guest does not receive its powers once. Each host call asks again, so that a changed policy
 //! takes effect at the next call and the user can be asked at the moment of an access.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use http::HeaderMap;
-use sallyport_contract::{AdmittedCall, BoxFuture, Decision, Denial, Redactor, Secret, Services};
-use sallyport_policy::{Grant, NetPermit, ProxyTable};
+use sallyport_contract::{
+    AdmittedCall, BoxFuture, Decision, Denial, Effect, Redactor, Secret, Services, UserAnswer,
+};
+use sallyport_policy::{Grant, NetPermit, ProxyTable, edit::GrantAddition};
 use url::Url;
 
-use crate::net::PendingBody;
+use crate::{mutex::lock_mutex, net::PendingBody};
 
 /// An access to the outside that the grant lets through, before it happens.
 pub struct OutboundAccess<'a> {
@@ -20,6 +22,8 @@ pub struct OutboundAccess<'a> {
     pub what: &'a str,
     /// The kind of access.
     pub kind: OutboundAccessKind<'a>,
+    /// What the user has granted to the run.
+    pub run_grants: &'a RunGrants,
 }
 
 /// The kind of an access to the outside.
@@ -56,10 +60,81 @@ impl OutboundAccess<'_> {
     }
 }
 
+/// What the user has granted to one run only. It ends with the run.
+#[derive(Debug, Default)]
+pub struct RunGrants(Mutex<Vec<GrantAddition>>);
+
+impl RunGrants {
+    /// The grants that the user gave to a call before it ran.
+    pub fn of_call(call: &AdmittedCall) -> Self {
+        let grants = match call.grant_answer() {
+            Some(Effect::GrantAnswered { answer: UserAnswer::Once, grants, .. }) => &grants[..],
+            _ => &[],
+        };
+        let additions = grants.iter().map(|grant| format!("{}={}", grant.key, grant.entry));
+        Self(Mutex::new(additions.filter_map(|text| text.parse().ok()).collect()))
+    }
+
+    /// The grants.
+    pub fn additions(&self) -> Vec<GrantAddition> {
+        lock_mutex(&self.0).clone()
+    }
+
+    /// Adds grants that the user gave.
+    pub fn add(&self, additions: &[GrantAddition]) {
+        let mut held = lock_mutex(&self.0);
+        let new = additions.iter().filter(|addition| !held.contains(addition)).cloned();
+        let new: Vec<_> = new.collect();
+        held.extend(new);
+    }
+}
+
+/// What came of a refusal that a grant could lift.
+#[derive(Debug)]
+pub struct GrantOutcome {
+    /// The question and its answer, if the user was asked and answered.
+    pub effect: Option<Effect>,
+    /// Whether the host call may be checked again; otherwise its refusal.
+    pub result: Result<(), Denial>,
+}
+
+impl GrantOutcome {
+    /// The refusal holds.
+    pub fn refused(denial: Denial) -> Self {
+        Self { effect: None, result: Err(denial) }
+    }
+
+    /// The refusal was lifted without a question: another call asked meanwhile.
+    pub fn lifted() -> Self {
+        Self { effect: None, result: Ok(()) }
+    }
+
+    /// The user gave a grant.
+    pub fn granted(effect: Effect) -> Self {
+        Self { effect: Some(effect), result: Ok(()) }
+    }
+}
+
 /// Decides what one plugin may do. The answers may change from one host call to the next.
 pub trait HostCallAuthorizer: Send + Sync {
-    /// The current grant.
+    /// The current grant, as the policy gives it.
     fn current_grant(&self) -> Arc<Grant>;
+
+    /// The current grant of a run: with what the user has granted to it and to its session.
+    fn run_grant(&self, _call: &AdmittedCall, _run_grants: &RunGrants) -> Arc<Grant> {
+        self.current_grant()
+    }
+
+    /// Asks the user for the grant that a refusal names, if a grant can lift it and a user can
+    /// answer. The guest's clock is paused in the meantime.
+    fn request_grant<'a>(
+        &'a self,
+        _call: &'a AdmittedCall,
+        _run_grants: &'a RunGrants,
+        denial: Denial,
+    ) -> BoxFuture<'a, GrantOutcome> {
+        Box::pin(std::future::ready(GrantOutcome::refused(denial)))
+    }
 
     /// Whether [`authorize_access`](Self::authorize_access) would currently ask the user about an
     /// access. If so, the body of a request is collected first, while the guest keeps running.

@@ -20,7 +20,7 @@ use std::{
 };
 
 use rustix::fs::OFlags;
-use sallyport_policy::{FsAccess, FsMount, ScratchGrant};
+use sallyport_policy::{FsAccess, FsMount, Grant, ScratchGrant};
 use sallyport_untrusted_file as untrusted_file;
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 
@@ -98,9 +98,23 @@ pub(crate) fn open_guest_resources(
     disk: &SharedDiskState,
 ) -> Result<GuestResources, GrantOpenError> {
     let run_context = current_run.context();
+    let (files, file_copies) = open_granted_files(current_run, run_context.initial_grant(), disk)?;
+    Ok(GuestResources { wasi: build_wasi_context(&run_context, output, env), files, file_copies })
+}
+
+/// Opens the folders and files of a grant, with the folder of file copies.
+///
+/// # Errors
+///
+/// A granted folder or file is missing or cannot be opened.
+pub(crate) fn open_granted_files(
+    current_run: &Arc<CurrentRun>,
+    grant: &Grant,
+    disk: &SharedDiskState,
+) -> Result<(GuestFiles, Option<ProcessTempFolder>), GrantOpenError> {
     let open_files = Arc::new(OpenFileCounter::default());
     let (mut mounts, mut copies, mut scratch) = (Vec::new(), Vec::new(), None);
-    for granted in run_context.initial_grant().fs() {
+    for granted in grant.fs() {
         let failed = |source| GrantOpenError {
             path: granted.host.clone(),
             guest: granted.guest.clone(),
@@ -116,22 +130,19 @@ pub(crate) fn open_guest_resources(
             copies.push(entry);
         }
     }
-    mounts.extend(open_scratch_folders(current_run, &open_files, disk)?);
+    mounts.extend(open_scratch_folders(current_run, grant, &open_files, disk)?);
     if let Some(folder) = &scratch {
         let (path, guest) = (folder.path().to_owned(), "/".to_owned());
         let root = open_folder(&path).map_err(|source| GrantOpenError { path, guest, source })?;
         mounts.push(GuestMount::from_file_copies(current_run, &open_files, copies, root));
     }
-    Ok(GuestResources {
-        wasi: build_wasi_context(&run_context, output, env),
-        files: GuestFiles { mounts },
-        file_copies: scratch,
-    })
+    Ok((GuestFiles { mounts }, scratch))
 }
 
 /// Opens the scratch folders of the run's session.
 fn open_scratch_folders(
     current_run: &Arc<CurrentRun>,
+    grant: &Grant,
     open_files: &Arc<OpenFileCounter>,
     disk: &SharedDiskState,
 ) -> Result<Vec<Arc<GuestMount>>, GrantOpenError> {
@@ -150,7 +161,7 @@ fn open_scratch_folders(
         })?;
         Ok(GuestMount::from_scratch_folder(current_run, open_files, granted, root, usage))
     };
-    run_context.initial_grant().scratch().iter().map(open).collect()
+    grant.scratch().iter().map(open).collect()
 }
 
 /// A context without any folder. Files have an implementation of their own; see `files`.

@@ -14,7 +14,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use crate::{
     capability::{HostCall, HostCallCounters, stdio::GuestOutput},
     current_run::CurrentRun,
-    files::{GuestFiles, temp_folder::ProcessTempFolder},
+    files::{GuestFiles, SharedDiskState, temp_folder::ProcessTempFolder},
     limits::{HEADER_BYTES_MAX, MemoryAccount},
     net::HttpGate,
     rate_limiter::MinuteRateLimiter,
@@ -62,7 +62,9 @@ pub(crate) struct Guest {
     /// The limits for its whole life.
     pub(crate) limits: PluginLimits,
     /// Copies of single granted files, removed with the guest.
-    pub(crate) _file_copies: Option<ProcessTempFolder>,
+    pub(crate) file_copies: Option<ProcessTempFolder>,
+    /// For files that are granted while the guest runs.
+    pub(crate) disk: Arc<SharedDiskState>,
 }
 
 impl Guest {

@@ -50,13 +50,15 @@ mod schema_cost;
 mod ticker;
 
 pub use authorizer::{
-    FixedGrantAuthorizer, HostCallAuthorizer, OutboundAccess, OutboundAccessKind,
+    FixedGrantAuthorizer, GrantOutcome, HostCallAuthorizer, OutboundAccess, OutboundAccessKind,
+    RunGrants,
 };
 pub use cache::CacheStatistics;
 pub use call_slots::{CallSlot, CallSlotError, CallSlots};
 pub use compile::Compiler;
 pub use component::ComponentFile;
 pub use error::LoadError;
+pub use files::find_path_argument;
 pub use instance_pool::InstanceInfo;
 pub use metadata::ComponentMetadata;
 pub use net::{BodyBufferError, PendingBody, SystemResolver};

@@ -239,7 +239,8 @@ impl Sandbox {
             counters: HostCallCounters::default(),
             shared_state: Arc::clone(shared_state),
             limits,
-            _file_copies: opened.file_copies,
+            file_copies: opened.file_copies,
+            disk: Arc::clone(&self.disk),
         })
     }
 }

@@ -1,15 +1,20 @@
 //! One run as its host calls see it: its caller, its current grant, the time that is left and the
 //! effect log.
 
-use std::{ops::Deref, sync::Arc, time::Duration};
+use std::{
+    ops::Deref,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use sallyport_contract::{AdmittedCall, CallReport, DataOwner, Denial, Effect, Outcome, Secret};
 use sallyport_policy::Grant;
 
 use crate::{
-    authorizer::{HostCallAuthorizer, OutboundAccess, OutboundAccessKind},
+    authorizer::{GrantOutcome, HostCallAuthorizer, OutboundAccess, OutboundAccessKind, RunGrants},
     clock::RunClock,
     effect_log::EffectLog,
+    mutex::lock_mutex,
     roles::RoleLinks,
 };
 
@@ -22,6 +27,10 @@ pub(crate) struct RunContext {
     initial_grant: Arc<Grant>,
     /// `None` for a run without a caller: listing tools, setup, teardown.
     call: Option<Arc<AdmittedCall>>,
+    /// What the user has granted to this run only.
+    run_grants: RunGrants,
+    /// The grants that the user has refused to this run. They are not asked for again.
+    refused_grants: Mutex<Vec<Denial>>,
     /// The run's links to the session, for as long as it plays a role there.
     pub(crate) role_links: RoleLinks,
 }
@@ -34,7 +43,7 @@ impl RunContext {
         role_links: RoleLinks,
         time_max: Duration,
     ) -> Arc<Self> {
-        let grant = authorizer.current_grant();
+        let grant = authorizer.run_grant(&call, &RunGrants::default());
         let time_max = grant.limits().time.min(time_max);
         Self::new(authorizer, grant, Some(call), role_links, time_max)
     }
@@ -59,13 +68,23 @@ impl RunContext {
         let limits = initial_grant.limits();
         let clock = RunClock::start(time_max, limits.cpu);
         let effect_log = EffectLog::new(limits.log_bytes);
-        Arc::new(Self { clock, effect_log, authorizer, initial_grant, call, role_links })
+        let (run_grants, refused_grants) = (RunGrants::default(), Mutex::default());
+        Arc::new(Self {
+            clock,
+            effect_log,
+            authorizer,
+            initial_grant,
+            call,
+            run_grants,
+            refused_grants,
+            role_links,
+        })
     }
 
     /// The current grant.
     pub(crate) fn current_grant(&self) -> Arc<Grant> {
-        match self.call {
-            Some(_) => self.authorizer.current_grant(),
+        match &self.call {
+            Some(call) => self.authorizer.run_grant(call, &self.run_grants),
             None => Arc::clone(&self.initial_grant),
         }
     }
@@ -114,7 +133,8 @@ impl RunContext {
     /// Whether an access would lead to a question to the user.
     pub(crate) async fn would_ask_user(&self, what: &str, kind: OutboundAccessKind<'_>) -> bool {
         let Some(call) = &self.call else { return false };
-        self.authorizer.would_ask_user(OutboundAccess { call, what, kind }).await
+        let access = OutboundAccess { call, what, kind, run_grants: &self.run_grants };
+        self.authorizer.would_ask_user(access).await
     }
 
     /// Authorises an access, which may ask the user. The guest's clock is paused in the meantime.
@@ -126,7 +146,7 @@ impl RunContext {
     ) -> Result<(), Denial> {
         let call = self.require_call(what)?;
         let _pause = self.clock.pause();
-        let access = OutboundAccess { call, what, kind };
+        let access = OutboundAccess { call, what, kind, run_grants: &self.run_grants };
         let question = self.effect_log.begin_question(what);
         let answer = self.authorizer.authorize_access(access).await;
         question.mark_answered();
@@ -141,6 +161,37 @@ impl RunContext {
                 Err(denial)
             }
         }
+    }
+
+    /// Asks the user for the grant that a refusal names. If the user gives it, the host call has to
+    /// be checked again. The guest's clock is paused in the meantime, and the answer is recorded.
+    ///
+    /// # Errors
+    ///
+    /// The refusal, which is not recorded yet.
+    pub(crate) async fn request_grant(&self, denial: Denial) -> Result<(), Denial> {
+        let Some(call) = self.call.as_ref().filter(|_| denial.fix.is_some()) else {
+            return Err(denial);
+        };
+        let is_same = |refused: &&Denial| refused.subject == denial.subject;
+        let refused = lock_mutex(&self.refused_grants).iter().find(is_same).cloned();
+        if let Some(refused) = refused {
+            return Err(refused);
+        }
+        let _pause = self.clock.pause();
+        let what = denial.subject.to_string();
+        let reason = denial.reason.clone();
+        let question = self.effect_log.begin_question(&what);
+        let answer = self.authorizer.request_grant(call, &self.run_grants, denial).await;
+        question.mark_answered();
+        let GrantOutcome { effect, result } = answer;
+        effect.into_iter().for_each(|effect| self.effect_log.record_effect(effect));
+        result.inspect_err(|denial| {
+            // Nobody could answer if the reason is still the same.
+            if denial.reason != reason {
+                lock_mutex(&self.refused_grants).push(denial.clone());
+            }
+        })
     }
 
     /// The call on whose behalf the guest runs. If there is none, the refusal is recorded.

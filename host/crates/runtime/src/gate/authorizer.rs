@@ -92,10 +92,7 @@ impl PluginAuthorizer {
                 let permit = grant.check_request(method, url)?;
                 let kind =
                     OutboundAccessKind::Request { method, url, permit: &permit, headers, body };
-                self.decide_access(
-                    &OutboundAccess { call: access.call, what: access.what, kind },
-                    &grant,
-                )
+                self.decide_access(&OutboundAccess { kind, ..*access }, &grant)
             }
             OutboundAccessKind::Page { .. } => self.decide_access(access, &grant),
         };

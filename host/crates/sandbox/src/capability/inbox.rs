@@ -2,7 +2,7 @@
 //! grant.
 
 use sallyport_contract::services::{InputOrigin, SubmissionError};
-use sallyport_policy::Capability;
+use sallyport_policy::{Capability, Grant};
 
 use super::HostCall;
 use crate::bindings::v0_1::sallyport::plugin::inbox::{Error, Host, Input};
@@ -16,9 +16,8 @@ impl Host for HostCall<'_> {
         let listener_input = self
             .check_role(what, &self.run_context.role_links.listener_input)
             .map_err(|denial| self.refuse(denial))?;
-        let plugin = self.require_grant(Capability::Listen, what, |grant| {
-            (!grant.listen().is_empty()).then(|| grant.plugin().clone())
-        })?;
+        let granted = |grant: &Grant| (!grant.listen().is_empty()).then(|| grant.plugin().clone());
+        let plugin = self.require_grant(Capability::Listen, what, granted).await?;
         self.count_input()?;
         let text =
             self.check_input(&input.text, input.attachments.len()).map_err(Error::Invalid)?;

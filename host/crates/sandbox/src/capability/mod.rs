@@ -57,8 +57,8 @@ macro_rules! host_interface {
 }
 
 /// Every interface of `wit/`. A guest without the grant for one can still import it if its manifest
-/// requests it; its calls are refused. Calls of `deltas` do nothing outside a provider's
-/// generation, so it needs no request.
+/// requests it; its calls are refused. Calls of `deltas` outside a provider's generation are
+/// recorded as refused too, so it needs no request.
 pub(crate) const HOST_INTERFACES: [HostInterface; 14] = [
     host_interface!(commands, "commands", Some(RequiredRequest::Capability(Capability::Ui))),
     host_interface!(config, "config", None),
@@ -161,17 +161,35 @@ impl HostCallCounters {
 }
 
 impl HostCall<'_> {
-    /// The part of the current grant that a call needs.
-    fn require_grant<T>(
+    /// The part of the current grant that a call needs. If it is missing, the user is asked for it.
+    async fn require_grant<T>(
         &self,
         capability: Capability,
         what: &str,
-        granted: impl FnOnce(&Grant) -> Option<T>,
+        granted: impl Fn(&Grant) -> Option<T>,
     ) -> Result<T, HostCallError> {
-        self.check_grant(capability, what, granted).map_err(|denial| self.refuse(denial))
+        self.require_permission(|grant| {
+            granted(grant).ok_or_else(|| grant.deny_capability(capability, what))
+        })
+        .await
     }
 
-    /// Like [`require_grant`](Self::require_grant), and records nothing.
+    /// Checks the current grant. If a grant is missing, the user is asked for it, and after a yes
+    /// the check is made again.
+    async fn require_permission<T>(
+        &self,
+        check: impl Fn(&Grant) -> Result<T, Denial>,
+    ) -> Result<T, HostCallError> {
+        let denial = match check(&self.run_context.current_grant()) {
+            Ok(granted) => return Ok(granted),
+            Err(denial) => denial,
+        };
+        let asked = self.run_context.request_grant(denial).await;
+        asked.map_err(|denial| self.refuse(denial))?;
+        check(&self.run_context.current_grant()).map_err(|denial| self.refuse(denial))
+    }
+
+    /// Like [`require_grant`](Self::require_grant), but asks nobody and records nothing.
     fn check_grant<T>(
         &self,
         capability: Capability,

@@ -6,7 +6,7 @@ use sallyport_contract::{
     services::{DeliveryTime, NoticeAudience, NoticeError, PluginNotice},
     text,
 };
-use sallyport_policy::Capability;
+use sallyport_policy::{Capability, Grant};
 
 use super::{HostCall, HostCallError, HostCallLimit, error_outcome};
 use crate::{
@@ -28,8 +28,8 @@ const WHAT: &str = "send a message";
 
 impl Host for HostCall<'_> {
     async fn send(&mut self, message: Message) -> Result<(), Error> {
-        let per_minute =
-            self.require_grant(Capability::Notify, WHAT, |grant| Some(grant.notify()?.per_minute))?;
+        let granted = |grant: &Grant| Some(grant.notify()?.per_minute);
+        let per_minute = self.require_grant(Capability::Notify, WHAT, granted).await?;
         let notice = self.build_notice(message)?;
         let what = describe_notice(&notice);
         let notices = self.require_service(

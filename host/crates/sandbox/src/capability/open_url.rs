@@ -22,7 +22,7 @@ impl Host for HostCall<'_> {
     async fn open(&mut self, url: String) -> Result<Opened, Error> {
         let url = parse_address(&url)?;
         let what = format!("open {}", &url[..Position::AfterPath]);
-        let decision = self.check_page(&url)?;
+        let decision = self.check_page(&url).await?;
         self.count_call(&PAGES)?;
         let opener =
             self.require_service(|services| services.url_opener, "pages cannot be opened here")?;
@@ -30,7 +30,7 @@ impl Host for HostCall<'_> {
         let authorized = self.run_context.authorize_access(&what, kind).await;
         authorized.map_err(HostCallError::Refused)?;
         // The policy may have changed while the user was deciding.
-        self.check_page(&url)?;
+        self.check_page(&url).await?;
         let work = spawn_blocking(move || opener.open_page(url.as_str()));
         let outcome = |opened: &UrlOpenResult| {
             Some(match opened {
@@ -47,14 +47,14 @@ impl Host for HostCall<'_> {
 
 impl HostCall<'_> {
     /// Makes sure that the current grant allows the page and that the address contains no secret.
-    fn check_page(&self, url: &Url) -> Result<Decision, HostCallError> {
-        let grant = self.run_context.current_grant();
-        let decision = grant.check_page(url).map_err(|denial| self.refuse(denial))?;
+    async fn check_page(&self, url: &Url) -> Result<Decision, HostCallError> {
+        let decision = self.require_permission(|grant| grant.check_page(url)).await?;
         match self.run_context.authorizer().redactor().find_secret(url.as_str().as_bytes()) {
             None => Ok(decision),
             Some(name) => {
                 let reason = DenialReason::CarriesSecret { name: name.to_owned(), to: None };
-                let subject = format!("{} may not open an address", grant.plugin());
+                let plugin = self.run_context.initial_grant().plugin();
+                let subject = format!("{plugin} may not open an address");
                 Err(self.refuse(Denial::new(subject, reason)))
             }
         }

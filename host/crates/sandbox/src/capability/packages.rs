@@ -20,7 +20,7 @@ const PACKAGES: HostCallLimit = HostCallLimit { calls_max: 100, unit: "packages"
 impl Host for HostCall<'_> {
     /// The versions that the index has and the grant allows.
     async fn releases(&mut self, name: String) -> Result<Vec<Release>, Error> {
-        let packages = self.require_packages(|packages| packages.check_name(&name))?;
+        let packages = self.require_packages(|packages| packages.check_name(&name)).await?;
         let what = format!("list the versions of {}", self.quote_for_record(&name));
         let work = packages.list_releases(&name);
         let listed = self.record_use(Capability::Packages, what, work, error_outcome).await?;
@@ -33,7 +33,7 @@ impl Host for HostCall<'_> {
 
     async fn fetch(&mut self, name: String, version: String) -> Result<Vec<File>, Error> {
         let check = |packages: &PackagesGrant| packages.check_version(&name, &version);
-        let packages = self.require_packages(check)?;
+        let packages = self.require_packages(check).await?;
         let what =
             format!("fetch {} {}", self.quote_for_record(&name), self.quote_for_record(&version));
         let work = packages.fetch_package(&name, &version);
@@ -45,19 +45,20 @@ impl Host for HostCall<'_> {
 impl HostCall<'_> {
     /// The service, if the grant covers what is asked for. A refusal lists the granted patterns, so
     /// that the model does not have to guess.
-    fn require_packages(
+    async fn require_packages(
         &mut self,
-        check: impl FnOnce(&PackagesGrant) -> Result<(), Denial>,
+        check: impl Fn(&PackagesGrant) -> Result<(), Denial>,
     ) -> Result<Arc<dyn PackageService>, Error> {
-        let grant = self.run_context.current_grant();
-        if let Err(denial) = check(grant.packages()) {
+        let checked = self.require_permission(|grant| check(grant.packages())).await;
+        if let Err(refused) = checked {
+            let grant = self.run_context.current_grant();
             let mut patterns: Vec<String> =
                 grant.packages().pattern_texts().take(PATTERNS_LISTED_MAX + 1).collect();
             if patterns.len() > PATTERNS_LISTED_MAX {
                 patterns[PATTERNS_LISTED_MAX] = "…".to_owned();
             }
             let granted = patterns.join(", ");
-            return Err(match Error::from(self.refuse(denial)) {
+            return Err(match Error::from(refused) {
                 Error::Denied(why) if !granted.is_empty() => {
                     Error::Denied(format!("{why}; granted: {granted}"))
                 }

@@ -6,7 +6,7 @@ use sallyport_contract::{
     DataOwner, json,
     services::{StoredTimer, TimerError, TimerRequest, TimerSchedule, TimerStore},
 };
-use sallyport_policy::{Capability, ScheduleGrant};
+use sallyport_policy::{Capability, Grant, ScheduleGrant};
 
 use super::{HostCall, HostCallError, STORE_CALLS, STORE_UNREACHABLE, error_outcome};
 use crate::bindings::v0_1::sallyport::plugin::schedule::{
@@ -31,7 +31,7 @@ const ADD: &str = "set a timer";
 
 impl Host for HostCall<'_> {
     async fn add(&mut self, timer: NewTimer) -> Result<Timer, Error> {
-        let grant = self.require_schedule(ADD)?;
+        let grant = self.require_schedule(ADD).await?;
         let request = self.build_timer_request(&grant, timer)?;
         let name = request.label.as_deref().unwrap_or_default();
         let bytes = request.payload.len();
@@ -43,7 +43,7 @@ impl Host for HostCall<'_> {
     }
 
     async fn cancel(&mut self, id: String) -> Result<bool, Error> {
-        self.require_schedule("cancel a timer")?;
+        self.require_schedule("cancel a timer").await?;
         if id.len() > ID_BYTES_MAX {
             return Ok(false);
         }
@@ -56,7 +56,7 @@ impl Host for HostCall<'_> {
 
     async fn list_timers(&mut self) -> Result<Vec<Timer>, Error> {
         let what = "list its timers";
-        self.require_schedule(what)?;
+        self.require_schedule(what).await?;
         let list =
             |timers: Arc<dyn TimerStore>, owner| async move { timers.list_timers(&owner).await };
         let timers = self.with_timer_store(what.to_owned(), list).await?;
@@ -66,9 +66,9 @@ impl Host for HostCall<'_> {
 
 impl HostCall<'_> {
     /// Makes sure that the plugin may use timers, and counts the call.
-    fn require_schedule(&mut self, what: &str) -> Result<ScheduleGrant, HostCallError> {
-        let schedule =
-            self.require_grant(Capability::Schedule, what, |grant| grant.schedule().copied())?;
+    async fn require_schedule(&mut self, what: &str) -> Result<ScheduleGrant, HostCallError> {
+        let granted = |grant: &Grant| grant.schedule().copied();
+        let schedule = self.require_grant(Capability::Schedule, what, granted).await?;
         self.count_call(&STORE_CALLS)?;
         Ok(schedule)
     }

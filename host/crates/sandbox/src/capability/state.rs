@@ -6,7 +6,7 @@ use sallyport_contract::{
     DataOwner,
     services::{StateStore, StateStoreError, StateWrite, StoredValue, WriteCondition},
 };
-use sallyport_policy::{ByteSize, Capability, StateGrant};
+use sallyport_policy::{ByteSize, Capability, Grant, StateGrant};
 
 use super::{HostCall, HostCallError, STORE_CALLS, STORE_UNREACHABLE, error_outcome};
 use crate::bindings::v0_1::sallyport::plugin::state::{Entry, Error, Expected, Host, Page};
@@ -23,7 +23,7 @@ const EXPIRY_MAX: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 
 impl Host for HostCall<'_> {
     async fn get(&mut self, key: String) -> Result<Option<Entry>, Error> {
-        self.require_state("read what it keeps")?;
+        self.require_state("read what it keeps").await?;
         check_key(&key)?;
         let what = format!("get {}", self.quote_for_record(&key));
         let get = |store: Arc<dyn StateStore>, owner| async move { store.get(&owner, &key).await };
@@ -58,7 +58,7 @@ impl Host for HostCall<'_> {
     }
 
     async fn remove(&mut self, key: String) -> Result<bool, Error> {
-        self.require_state("forget what it keeps")?;
+        self.require_state("forget what it keeps").await?;
         check_key(&key)?;
         let what = format!("delete {}", self.quote_for_record(&key));
         let delete =
@@ -72,7 +72,7 @@ impl Host for HostCall<'_> {
         after: Option<String>,
         limit: u32,
     ) -> Result<Page, Error> {
-        self.require_state("read what it keeps")?;
+        self.require_state("read what it keeps").await?;
         check_key_length(&prefix)?;
         after.as_deref().map_or(Ok(()), check_key_length)?;
         if limit == 0 {
@@ -101,7 +101,7 @@ impl HostCall<'_> {
         expires_in_ms: Option<u64>,
     ) -> Result<u64, Error> {
         let StateGrant { quota_bytes, value_bytes_max, .. } =
-            self.require_state("keep something")?;
+            self.require_state("keep something").await?;
         check_key(&key)?;
         check_value(&value, value_bytes_max)?;
         let expires_in = parse_expiry(expires_in_ms)?;
@@ -113,8 +113,9 @@ impl HostCall<'_> {
     }
 
     /// Makes sure that the plugin may use its store, and counts the call.
-    fn require_state(&mut self, what: &str) -> Result<StateGrant, HostCallError> {
-        let state = self.require_grant(Capability::State, what, |grant| grant.state().copied())?;
+    async fn require_state(&mut self, what: &str) -> Result<StateGrant, HostCallError> {
+        let granted = |grant: &Grant| grant.state().copied();
+        let state = self.require_grant(Capability::State, what, granted).await?;
         self.count_call(&STORE_CALLS)?;
         Ok(state)
     }

@@ -26,6 +26,7 @@ use super::{
     convert::{descriptor_stat, file_identity, metadata_hash, to_error_code, to_timestamps},
     file_handle::{FileHandle, FileHandleKind},
     listing::FolderListing,
+    missing_files::request_write_access,
     mount::GrantedMount,
     open::{PathOpenRequest, open_path},
     path_metadata,
@@ -265,6 +266,7 @@ impl HostDescriptor for Guest {
 
     async fn create_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
         let folder = self.find_folder_handle(&fd)?;
+        request_write_access(&folder, &path).await?;
         run_permitted(folder, move |granted_mount, from| {
             change::create_folder(granted_mount, from, &path)
         })
@@ -301,6 +303,7 @@ impl HostDescriptor for Guest {
     ) -> FsResult<()> {
         let times = to_timestamps(access, modification)?;
         let folder = self.find_folder_handle(&fd)?;
+        request_write_access(&folder, &path).await?;
         let set = move |granted_mount: &GrantedMount, from: &FileHandle| {
             change::set_times(granted_mount, from, &path, final_symlink_mode(flags), &times)
         };
@@ -319,6 +322,7 @@ impl HostDescriptor for Guest {
             return Err(ErrorCode::Invalid.into());
         }
         let (old, new) = (self.find_folder_handle(&old)?, self.find_folder_handle(&new)?);
+        request_write_access(&new, &new_path).await?;
         run_on_two_folders((old, old_path), (new, new_path), change::create_hard_link).await
     }
 
@@ -331,6 +335,11 @@ impl HostDescriptor for Guest {
         flags: DescriptorFlags,
     ) -> FsResult<Fd> {
         let folder = self.find_folder_handle(&fd)?;
+        if flags.contains(DescriptorFlags::WRITE)
+            || open_flags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
+        {
+            request_write_access(&folder, &path).await?;
+        }
         let request =
             PathOpenRequest { final_symlink: final_symlink_mode(path_flags), open_flags, flags };
         let handle = run_permitted(folder, move |granted_mount, from| {
@@ -350,6 +359,7 @@ impl HostDescriptor for Guest {
 
     async fn remove_directory_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
         let folder = self.find_folder_handle(&fd)?;
+        request_write_access(&folder, &path).await?;
         run_permitted(folder, move |granted_mount, from| {
             change::remove_folder(granted_mount, from, &path)
         })
@@ -364,11 +374,13 @@ impl HostDescriptor for Guest {
         new_path: String,
     ) -> FsResult<()> {
         let (old, new) = (self.find_folder_handle(&old)?, self.find_folder_handle(&new)?);
+        request_write_access(&new, &new_path).await?;
         run_on_two_folders((old, old_path), (new, new_path), change::rename_entry).await
     }
 
     async fn symlink_at(&mut self, fd: Fd, target: String, path: String) -> FsResult<()> {
         let folder = self.find_folder_handle(&fd)?;
+        request_write_access(&folder, &path).await?;
         run_permitted(folder, move |granted_mount, from| {
             change::create_symlink(granted_mount, from, &target, &path)
         })
@@ -377,6 +389,7 @@ impl HostDescriptor for Guest {
 
     async fn unlink_file_at(&mut self, fd: Fd, path: String) -> FsResult<()> {
         let folder = self.find_folder_handle(&fd)?;
+        request_write_access(&folder, &path).await?;
         run_permitted(folder, move |granted_mount, from| {
             change::remove_file(granted_mount, from, &path)
         })

@@ -11,7 +11,9 @@
 //!    change.
 //! 4. Growth is charged to the quota of the mount ([`folder_usage`]), whether it is a folder of the
 //!    host or a scratch folder of the session ([`scratch`]).
-//! 5. Only regular files and folders are opened, so nothing blocks forever ([`open`]).
+//! 5. A guest that looks for files and has none waits while the user is asked for them
+//!    ([`missing_files`]).
+//! 6. Only regular files and folders are opened, so nothing blocks forever ([`open`]).
 //!
 //! All work on the disk runs on threads that may block. Changes to one folder of the host are made
 //! one after the other, so that a checked entry is the one that is changed.
@@ -24,6 +26,7 @@ mod folder_usage;
 mod host;
 mod listing;
 mod measure;
+mod missing_files;
 pub(crate) mod mount;
 mod open;
 mod path_metadata;
@@ -40,6 +43,7 @@ use wasmtime_wasi::{
     runtime::spawn_blocking,
 };
 
+pub use self::missing_files::find_path_argument;
 use self::{folder_usage::FolderUsageTable, mount::GuestMount, scratch::ScratchFolders};
 use crate::guest::Guest;
 
@@ -67,6 +71,7 @@ pub(crate) fn link_files(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
     types::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)?;
     preopens::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)?;
+    missing_files::add_to_linker(linker)?;
     linker.allow_shadowing(false);
     Ok(())
 }

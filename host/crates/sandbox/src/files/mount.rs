@@ -238,6 +238,19 @@ impl GrantedMount {
         }
     }
 
+    /// The run, and the refusal of a change that only the access of the folder forbids.
+    pub(crate) fn missing_write_access(
+        &self,
+        relative_path: &Path,
+    ) -> Option<(Arc<RunContext>, Denial)> {
+        let is_folder = matches!(self.mount.source, MountSource::Folder(_));
+        (is_folder && !self.is_writable()).then(|| {
+            let path = self.mount.to_guest_path(relative_path);
+            let denial = self.grant.deny_path(&path, FsAccess::ReadWrite);
+            (Arc::clone(&self.run_context), denial)
+        })
+    }
+
     /// Whether a path exists for the guest.
     pub(crate) fn is_visible(&self, relative_path: &Path) -> bool {
         match self.mount.source {

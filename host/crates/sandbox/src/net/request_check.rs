@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use sallyport_contract::Denial;
 use sallyport_policy::{Grant, NetPermit};
 use url::Url;
 use wasmtime_wasi_http::Error;
@@ -65,10 +66,18 @@ impl HttpGate {
     ) -> Result<Arc<Grant>, Error> {
         let PreparedRequest { method, url, headers, .. } = prepared;
         let method = method.as_str();
-        let mut allowed_decision = None;
+        let (mut allowed_decision, mut has_asked_for_grant) = (None, false);
         loop {
             let grant = self.run_context.current_grant();
-            let permit = self.find_permit(&grant, method, url)?;
+            let permit = match grant.check_request(method, url) {
+                Ok(permit) => permit,
+                Err(denial) if !has_asked_for_grant => {
+                    has_asked_for_grant = true;
+                    self.request_missing_grant(denial).await?;
+                    continue;
+                }
+                Err(denial) => return Err(self.refused_request(denial)),
+            };
             let decision = permit.decision();
             if allowed_decision.is_some_and(|agreed| decision <= agreed) {
                 return Ok(grant);
@@ -87,6 +96,18 @@ impl HttpGate {
             }
             allowed_decision = Some(decision);
         }
+    }
+
+    /// Asks the user for the grant that a request lacks. The request is checked again after a yes.
+    async fn request_missing_grant(&self, denial: Denial) -> Result<(), Error> {
+        let asked = self.run_context.request_grant(denial).await;
+        asked.map_err(|denial| self.refused_request(denial))
+    }
+
+    /// Records a refusal.
+    fn refused_request(&self, denial: Denial) -> Error {
+        self.run_context.effect_log.record_refusal(denial);
+        Error::HttpRequestDenied
     }
 
     /// Waits for the whole body before the user is asked about it. This uses the guest's clock and
@@ -110,10 +131,7 @@ impl HttpGate {
         method: &str,
         url: &Url,
     ) -> Result<NetPermit<'g>, Error> {
-        grant.check_request(method, url).map_err(|denial| {
-            self.run_context.effect_log.record_refusal(denial);
-            Error::HttpRequestDenied
-        })
+        grant.check_request(method, url).map_err(|denial| self.refused_request(denial))
     }
 
     /// The name of a request in records: without its query, and without secrets.
