@@ -95,6 +95,17 @@ fn only_what_was_asked_is_confirmed_and_only_with_the_grant() {
 }
 
 #[test]
+fn only_a_ui_that_answers_learns_what_plugins_may_do() {
+    for (ui, is_told) in [("{ confirm = true }", true), ("true", false)] {
+        let ran = player(ui).run_with_input(&PLAYER_CHAT, "submit hello\n").ended(0);
+        let ran = ran.answers(&["Other", "offline", "clock.get_time"]);
+        for words in ["permissions", "digest", "at_ms"] {
+            assert_eq!(ran.stdout.contains(words), is_told, "{words}, {ui}: {ran:#?}");
+        }
+    }
+}
+
+#[test]
 fn h11_what_a_ui_draws_is_shown_and_not_obeyed() {
     let model = OpenAi::start(vec![Reply::Text("a\u{1b}[2Jb \u{7}\u{202e}c")]);
     let home = home(&["ui-lines"], LINES).env("OPENAI_BASE_URL", model.base_url());
