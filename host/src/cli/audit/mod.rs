@@ -38,6 +38,9 @@ const KINDS: [AuditKind; 5] = [
     AuditKind::Checkpoint,
 ];
 
+/// Records that are in memory at once when all are printed.
+const PAGE_RECORDS: usize = 1000;
+
 const DECISIONS: [Decision; 3] = [Decision::Allow, Decision::Ask, Decision::Deny];
 
 /// Runs the command.
@@ -63,7 +66,11 @@ async fn show_records(
     args: &AuditShowArgs,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let entries = store.audit.read_records(filter_from_args(&args.filter)?).await?;
+    let filter = filter_from_args(&args.filter)?;
+    if args.output == RecordFormat::Json && filter.limit.is_none() {
+        return print_all_records(store, filter, out).await;
+    }
+    let entries = store.audit.read_records(filter).await?;
     // A limit selects the newest records, so they come first. Print them in chronological order.
     let entries = entries.iter().rev();
     match args.output {
@@ -74,6 +81,21 @@ async fn show_records(
         }
     }
     Ok(ExitStatus::Done)
+}
+
+/// Prints the records page by page, because a log may be larger than the memory.
+async fn print_all_records(
+    store: &HostStore,
+    filter: AuditFilter,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let mut filter = AuditFilter { limit: Some(PAGE_RECORDS), newest_first: false, ..filter };
+    loop {
+        let page = store.audit.read_records(filter.clone()).await?;
+        let Some(last) = page.last() else { return Ok(ExitStatus::Done) };
+        filter.after_seq = Some(last.seq);
+        page.iter().for_each(|entry| out.print_json_line(&entry_json(entry)));
+    }
 }
 
 fn filter_from_args(args: &AuditFilterArgs) -> Result<AuditFilter, CommandFailure> {

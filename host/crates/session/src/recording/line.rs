@@ -1,4 +1,7 @@
 //! The lines of a tape.
+//!
+//! Times in reports are whole milliseconds, as in every serialized event. The events of a replay
+//! may therefore differ from those of the recorded session by a part of a millisecond.
 
 use std::time::Duration;
 

@@ -87,6 +87,8 @@ impl AuditVerification {
 #[async_trait]
 pub trait AuditStore: Send + Sync {
     /// Returns the records that pass a filter. Records that are written meanwhile may be included.
+    /// All of them are in memory, so read a long log in pages: with a limit, each after the last
+    /// number of the one before.
     async fn read_records(&self, filter: AuditFilter) -> Result<Vec<AuditEntry>, StoreError>;
 
     /// Checks the whole log, and that it still contains the head of an earlier check. Damage to the
