@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use sallyport_contract::{AdmittedCall, ApprovalAnswer, services::InputOrigin};
+use sallyport_contract::{AdmittedCall, ApprovalAnswer, LOCAL_USER, services::InputOrigin};
 use sallyport_model::UserInputMessage;
 use sallyport_runtime::{
     HostSession,
@@ -186,9 +186,8 @@ impl<'a> AttendedSession<'a> {
         let mut startup = pin!(async move {
             let mut admitted: Option<AdmittedCall> = None;
             if let Some(player) = selected_ui {
-                let call = player
-                    .admit_run(RoleRunKind::Ui, roles.new_call_context(&session), &json!({}))
-                    .await;
+                let context = roles.new_call_context(LOCAL_USER, &session);
+                let call = player.admit_run(RoleRunKind::Ui, context, &json!({})).await;
                 admitted =
                     Some(call.map_err(|report| SessionStartError::from_outcome(report.outcome))?);
             }
@@ -229,8 +228,8 @@ impl<'a> AttendedSession<'a> {
                 Arc::clone(&selected_ui.command_handler),
             );
             early_events.into_iter().for_each(|event| ui.send_event(event));
-            self.send_facts().await;
             self.ui = Some(ui);
+            self.send_facts().await;
         }
         Ok(())
     }
@@ -461,18 +460,18 @@ impl<'a> AttendedSession<'a> {
                 }
             }
             SessionEvent::CallFinished { report, .. } => self.show_fix(&report.outcome),
-            SessionEvent::State { state: SessionActivity::Ready } => self.send_facts().await,
             SessionEvent::TurnEnded { reason, .. } => self.end_turn(&reason),
+            SessionEvent::State { state: SessionActivity::Ready } => self.send_facts().await,
             _ => {}
         }
     }
+
     /// Sends the UI what is new about the session besides the conversation.
     async fn send_facts(&mut self) {
         if let Some(ui) = &self.ui {
             self.facts.news().await.into_iter().for_each(|event| ui.send_event(event));
         }
     }
-
 
     fn end_turn(&mut self, end: &TurnEnd) {
         let origin = self.current_turn.take().flatten();
