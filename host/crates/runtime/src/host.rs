@@ -305,7 +305,6 @@ impl Host {
         &self.store
     }
 
-    /// Calls one tool, with all checks of the gate, outside of any session. `arguments` is JSON text.
     /// Returns records of the audit, among them all that were accepted before the call.
     ///
     /// # Errors
@@ -317,6 +316,7 @@ impl Host {
         self.store.audit.read_records(filter).await
     }
 
+    /// Calls one tool, with all checks of the gate, outside of any session. `arguments` is JSON text.
     /// Dropping the future cancels the call.
     pub async fn call(&self, principal: &Principal, tool: ToolId, arguments: String) -> CallReport {
         let context = principal.call_context("call-1".to_owned(), &new_session_id());
