@@ -119,7 +119,7 @@ impl StagedPlugin {
             Err(_) => fs::rename(&self.folder, &target),
         };
         renamed.and_then(|()| sync_folder(&self.plugin_dir)).map_err(failed)?;
-        // What is left can only be in the way of nobody: no plugin is loaded from it.
+        // What is left of it is harmless, because no plugin is loaded from it.
         let _ = self.staging.close();
         Ok(target)
     }
@@ -301,20 +301,21 @@ mod tests {
 
     #[test]
     fn only_the_files_of_a_plugin_are_copied() {
-        let component =
-            [("plugin.toml", "m"), ("x.wasm", "w"), ("README.md", "r"), ("src/a.rs", "a")];
-        let script = [("definition.json", "{}"), ("run.sh", "s"), ("data/a.txt", "a")];
-        let rows: [(&[(&str, &str)], &[&str]); 2] = [
-            (&component, &["README.md", "plugin.toml", "x.wasm"]),
-            (&script, &["data", "definition.json", "run.sh"]),
-        ];
-        for (files, copied) in rows {
+        let check = |files: &[(&str, &str)], copied: &[&str]| {
             let (source, plugins) = (source(files), plugin_dir());
             let staged = StagedPlugin::copy_plugin(source.path(), plugins.path()).unwrap();
             assert_eq!(names(staged.folder()), copied);
             drop(staged);
             assert!(names(plugins.path()).is_empty(), "what was not installed is gone");
-        }
+        };
+        check(
+            &[("plugin.toml", "m"), ("x.wasm", "w"), ("README.md", "r"), ("src/a.rs", "a")],
+            &["README.md", "plugin.toml", "x.wasm"],
+        );
+        check(
+            &[("definition.json", "{}"), ("run.sh", "s"), ("data/a.txt", "a")],
+            &["data", "definition.json", "run.sh"],
+        );
     }
 
     #[test]
