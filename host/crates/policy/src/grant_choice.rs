@@ -169,23 +169,11 @@ impl Grant {
                 self.covers_path(path, wanted)
             }
             DenialSubject::Secret { name, .. } => self.reveals_secret(name),
-            DenialSubject::Capability { capability, item, .. } => {
-                let Some(of) = Capability::from_name(capability) else { return false };
-                match (of, item) {
-                    (Capability::OpenUrl, Some(url)) => {
-                        Url::parse(url).is_ok_and(|url| self.check_page(&url).is_ok())
-                    }
-                    (Capability::Packages, Some(item)) => {
-                        let packages = self.packages();
-                        let checked = item.split_once("==").map_or_else(
-                            || packages.check_name(item),
-                            |(name, version)| packages.check_version(name, version),
-                        );
-                        checked.is_ok()
-                    }
-                    (of, _) => self.has_capability(of),
-                }
-            }
+            DenialSubject::Capability { capability, item, .. } => Capability::from_name(capability)
+                .is_some_and(|of| {
+                    let covers = |item: &String| of.kind().covers_item(self, item);
+                    self.has_capability(of) && item.as_ref().is_none_or(covers)
+                }),
             DenialSubject::Variable { .. }
             | DenialSubject::Call { .. }
             | DenialSubject::Text(_) => false,
@@ -222,10 +210,9 @@ impl Policy {
                 let permit = grant.check_request(method, &url).ok()?;
                 Some(self.decide_access(question, grant, method, &url, &permit))
             }
-            DenialSubject::Capability { capability, item: Some(item), .. }
-                if Capability::from_name(capability) == Some(Capability::OpenUrl) =>
-            {
-                Some(self.decide_page(question, grant, &Url::parse(item).ok()?))
+            DenialSubject::Capability { capability, item: Some(item), .. } => {
+                let of = Capability::from_name(capability)?;
+                of.kind().decide_item(self, question, grant, item)
             }
             DenialSubject::Capability { .. }
             | DenialSubject::Path { .. }

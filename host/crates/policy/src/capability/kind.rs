@@ -20,9 +20,12 @@ use crate::{
     fix::PolicyContext,
     folder::FsEntry,
     grant_note::GrantNote,
+    policy::Policy,
+    question::PolicyQuestion,
     source::{SourceError, SourceLocation},
     table::PluginTable,
     tier::PolicyTier,
+    verdict::PolicyVerdict,
 };
 
 /// The form of a capability's value in a policy.
@@ -191,6 +194,22 @@ pub(crate) trait CapabilityKind: Sync {
     /// The refusal that leaves it to the operator.
     fn item_addition(&self, _grant: &Grant, _item: &str) -> Result<Option<GrantAddition>, Denial> {
         Ok(None)
+    }
+
+    /// Whether what is granted covers an item of an action.
+    fn covers_item(&self, _grant: &Grant, _item: &str) -> bool {
+        true
+    }
+
+    /// The verdict of the rules on an item that is granted. `None` if no rule can be about it.
+    fn decide_item(
+        &self,
+        _policy: &Policy,
+        _question: &PolicyQuestion<'_>,
+        _grant: &Grant,
+        _item: &str,
+    ) -> Option<PolicyVerdict> {
+        None
     }
 
     /// The word for an item of the list in messages.

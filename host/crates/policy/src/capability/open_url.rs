@@ -278,6 +278,20 @@ impl CapabilityKind for OpenUrl {
         Ok(Some(GrantAddition::capability_item(of, &pattern.to_string())))
     }
 
+    fn covers_item(&self, grant: &Grant, item: &str) -> bool {
+        Url::parse(item).is_ok_and(|url| grant.check_page(&url).is_ok())
+    }
+
+    fn decide_item(
+        &self,
+        policy: &Policy,
+        question: &PolicyQuestion<'_>,
+        grant: &Grant,
+        item: &str,
+    ) -> Option<PolicyVerdict> {
+        Some(policy.decide_page(question, grant, &Url::parse(item).ok()?))
+    }
+
     fn item_noun(&self) -> &'static str {
         "page"
     }

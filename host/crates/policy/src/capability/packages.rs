@@ -201,15 +201,15 @@ impl CapabilityKind for Packages {
 
     /// The addition for a package: its name, and its version if the refusal was about one.
     fn item_addition(&self, grant: &Grant, item: &str) -> Result<Option<GrantAddition>, Denial> {
-        let checked = match item.split_once("==") {
-            Some((name, version)) => grant.packages().check_version(name, version),
-            None => grant.packages().check_name(item),
-        };
-        match checked {
+        match check_item(grant, item) {
             Ok(()) => Ok(None),
             Err(denial) if denial.fix.is_none() => Err(denial),
             Err(_) => Ok(Some(GrantAddition::capability_item(Capability::Packages, item))),
         }
+    }
+
+    fn covers_item(&self, grant: &Grant, item: &str) -> bool {
+        check_item(grant, item).is_ok()
     }
 
     fn item_noun(&self) -> &'static str {
@@ -321,4 +321,12 @@ impl PackagesGrant {
 fn exact_package_pattern(name: &str, version: &str) -> Option<PackagePattern> {
     let (name, version) = (normalize_name(name)?, Some(normalize_version(version)?));
     Some(PackagePattern::Named { name, version })
+}
+
+/// Checks a package by its name, and by its version if the item has one.
+fn check_item(grant: &Grant, item: &str) -> Result<(), Denial> {
+    match item.split_once("==") {
+        Some((name, version)) => grant.packages().check_version(name, version),
+        None => grant.packages().check_name(item),
+    }
 }
