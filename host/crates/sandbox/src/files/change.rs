@@ -149,7 +149,7 @@ pub(super) fn create_hard_link(
 
 /// Makes sure that both folders belong to one mount, because what is denied or counted in one may
 /// not be in the other. Programs copy instead, which is checked like any other read and write.
-fn check_same_mount(one: &FileHandle, other: &FileHandle) -> Result<(), ErrorCode> {
+pub(super) fn check_same_mount(one: &FileHandle, other: &FileHandle) -> Result<(), ErrorCode> {
     match Arc::ptr_eq(&one.mount, &other.mount) {
         true => Ok(()),
         false => Err(ErrorCode::CrossDevice),

@@ -101,6 +101,15 @@ async fn run_permitted_change<R: Send + 'static>(
 type TwoPathOperation =
     fn(&GrantedMount, (&FileHandle, &str), (&FileHandle, &str)) -> Result<(), ErrorCode>;
 
+/// Asks for write access to the folder that gets a name. Nothing is asked about two mounts, because
+/// a name cannot get from one to the other.
+async fn request_two_folders(old: &FileHandle, new: &FileHandle, new_path: &str) -> FsResult<()> {
+    match change::check_same_mount(old, new) {
+        Ok(()) => request_write_access(new, new_path).await,
+        Err(_) => Ok(()),
+    }
+}
+
 /// Runs an operation on two open folders, if the current grant allows both.
 async fn run_on_two_folders(
     old: (Arc<FileHandle>, String),
@@ -322,7 +331,7 @@ impl HostDescriptor for Guest {
             return Err(ErrorCode::Invalid.into());
         }
         let (old, new) = (self.find_folder_handle(&old)?, self.find_folder_handle(&new)?);
-        request_write_access(&new, &new_path).await?;
+        request_two_folders(&old, &new, &new_path).await?;
         run_on_two_folders((old, old_path), (new, new_path), change::create_hard_link).await
     }
 
@@ -374,7 +383,7 @@ impl HostDescriptor for Guest {
         new_path: String,
     ) -> FsResult<()> {
         let (old, new) = (self.find_folder_handle(&old)?, self.find_folder_handle(&new)?);
-        request_write_access(&new, &new_path).await?;
+        request_two_folders(&old, &new, &new_path).await?;
         run_on_two_folders((old, old_path), (new, new_path), change::rename_entry).await
     }
 
