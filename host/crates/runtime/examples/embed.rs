@@ -75,9 +75,8 @@ async fn run_example() -> Result<(), Box<dyn Error>> {
     let arguments = r#"{"timezone":"Asia/Tokyo"}"#.to_owned();
     println!("{:?}", host.call(&principal, tool, arguments).await.outcome);
 
-    let (store, limits) = (host.store(), settings.sessions);
-    let selector = SessionSelector::Ephemeral;
-    let opened = session::open_session(store, limits, &principal, &selector).await?;
+    let (store, limits, chosen) = (host.store(), settings.sessions, SessionSelector::Ephemeral);
+    let opened = session::open_session(store, limits, &principal, &chosen).await?;
     let overrides = SessionOverrides::default();
     let config = SessionConfig::from_settings(&overrides, &settings, &host, &principal).await?;
     let model = ModelHandle::Ready(Arc::new(ScriptedChatModel::default()));
