@@ -19,7 +19,7 @@ use tokio::sync::{Mutex, broadcast};
 
 use crate::{
     config::{ConfigError, HostSettings},
-    gate::{Activity, Gate, GateParts, MessageSink, PolicyLoadError},
+    gate::{Activity, Gate, GateParts, GrantDesk, MessageSink, PolicyLoadError},
     lock::{LockError, LockFile},
     notice::{HostNotice, NoticeSink},
     observer::RunObserver,
@@ -170,7 +170,8 @@ impl Host {
         // The log's thread opens the database while plugins are loaded.
         let log = Arc::new(store.audit_log());
         let host_services = create_services(settings, store.clone(), &notices, options.is_watched);
-        let directory = Arc::new(SessionDirectory::new(consent));
+        let grant_desk = Arc::<GrantDesk>::default();
+        let directory = Arc::new(SessionDirectory::new(consent, Arc::clone(&grant_desk)));
         let parts = GateParts {
             files: settings.policy.clone(),
             env: settings.env.clone(),
@@ -179,6 +180,8 @@ impl Host {
             message_sink: warning_reporter(&notices),
             activity,
             services: host_services.services.clone(),
+            audit: Some(Arc::clone(&log)),
+            grant_desk,
         };
         let gate = Gate::open(parts)?;
         gate.add_redacted_keys(settings.server_keys());
@@ -500,6 +503,8 @@ fn open_inspection_gate(
         message_sink: warning_reporter(notices),
         activity: Arc::new(|_, _| {}),
         services: Services::default(),
+        audit: None,
+        grant_desk: Arc::default(),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use sallyport_store::{AuditError, AuditKind, AuditRecord, HostStore, audit::HostUser};
+use sallyport_store::{AuditError, AuditKind, AuditLog, AuditRecord, HostStore, audit::HostUser};
 
 use crate::gate::now_ms;
 
@@ -31,7 +31,17 @@ pub fn record_change<E: fmt::Display>(
     what: &str,
     change: impl FnOnce() -> Result<(), E>,
 ) -> Result<(), PolicyChangeError<E>> {
-    let log = store.audit_log();
+    record_change_in(&store.audit_log(), user, plugin, what, change)
+}
+
+/// The same, in a log that is open already.
+pub(crate) fn record_change_in<E: fmt::Display>(
+    log: &AuditLog,
+    user: &HostUser,
+    plugin: &str,
+    what: &str,
+    change: impl FnOnce() -> Result<(), E>,
+) -> Result<(), PolicyChangeError<E>> {
     let record = |message: String| AuditRecord {
         plugin: Some(plugin.to_owned()),
         message: Some(message),

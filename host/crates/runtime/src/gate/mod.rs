@@ -4,7 +4,9 @@
 //! - [`approver`]: turns a decision into a yes or a no, and asks the user where needed.
 //! - [`user_policy`]: the only writer of the user's policy.
 //! - [`missing_grants`]: the grants that a run was missing.
-//! - `warden`: decides what the running calls of one plugin may do.
+//! - `authorizer`: decides what the running calls of one plugin may do.
+//! - `grant_questions`: asks for a grant that a running call lacks; `grant_desk` keeps those of a
+//!   session, and `user_grants` has the policy that results.
 //! - `call_limits`: the limits that count the calls of all plugins together.
 //!
 //! The registry consults the gate before a call, and the sandbox does while a call runs.
@@ -12,9 +14,11 @@
 pub mod approver;
 pub(crate) mod authorizer;
 mod call_limits;
+pub(crate) mod grant_desk;
 pub mod missing_grants;
 pub mod policy_store;
 mod preview;
+mod user_grants;
 pub mod user_policy;
 
 use std::{
@@ -23,9 +27,11 @@ use std::{
 };
 
 use sallyport_contract::{Consent, Redactor, Secret, Services, ToolCallContext};
-use sallyport_store::HostStore;
+use sallyport_policy::SecretSource;
+use sallyport_store::{AuditLog, HostStore, audit::HostUser};
 
 pub use approver::Approver;
+pub use grant_desk::GrantDesk;
 pub use policy_store::{PolicyLoadError, PolicySnapshot, PolicyStore};
 
 use self::call_limits::SharedCallLimits;
@@ -56,6 +62,17 @@ pub struct GateParts {
     pub activity: Activity,
     /// The services that plugins use; empty where no plugin is called.
     pub services: Services,
+    /// The audit, which has a change of the policy before it is made; missing where no plugin is
+    /// called.
+    pub audit: Option<Arc<AuditLog>>,
+    /// The grants that users give to plugins in a session.
+    pub grant_desk: Arc<GrantDesk>,
+}
+
+/// Where changes of the policy are recorded, and on whose behalf.
+pub(crate) struct GateAudit {
+    pub(crate) log: Arc<AuditLog>,
+    pub(crate) user: HostUser,
 }
 
 /// Why a secret has no value.
@@ -80,6 +97,8 @@ pub struct Gate {
     pub(crate) activity: Activity,
     pub(crate) services: Services,
     pub(crate) call_limits: SharedCallLimits,
+    pub(crate) audit: Option<GateAudit>,
+    pub(crate) grant_desk: Arc<GrantDesk>,
 }
 
 impl Gate {
@@ -89,7 +108,9 @@ impl Gate {
     ///
     /// A policy file cannot be read, or contains a mistake.
     pub fn open(parts: GateParts) -> Result<Arc<Self>, PolicyLoadError> {
-        let GateParts { files, env, consent, store, message_sink, activity, services } = parts;
+        let GateParts { files, env, consent, store, message_sink, activity, services, .. } = parts;
+        let user = HostUser::from_process(env.get("USER").unwrap_or_default());
+        let audit = parts.audit.map(|log| GateAudit { log, user });
         let user_file = files.user_file().to_owned();
         let change_sink = Arc::clone(&message_sink);
         let policy_store =
@@ -106,6 +127,8 @@ impl Gate {
             activity,
             services,
             call_limits,
+            audit,
+            grant_desk: parts.grant_desk,
         }))
     }
 
@@ -129,6 +152,15 @@ impl Gate {
         let known = name.parse().ok();
         let source = known.as_ref().and_then(|name| policy.secret_source(name));
         Ok(self.vault.get(name, source.ok_or(SecretLookupError::NotInPolicy)?)?)
+    }
+
+    /// Returns the value of a secret from a source that only a grant of the user names.
+    pub(crate) fn secret_value_from(
+        &self,
+        name: &str,
+        source: &SecretSource,
+    ) -> Result<Secret, SecretLookupError> {
+        Ok(self.vault.get(name, source)?)
     }
 
     /// Adds the keys that the program itself sends to servers to the redactor.

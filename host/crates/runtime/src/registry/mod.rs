@@ -234,6 +234,7 @@ impl Registry {
 
     /// Ends a session: drops its warm instances and its scratch folders.
     pub async fn end_session(&self, session_id: &str) {
+        self.gate.grant_desk.end_session(session_id);
         self.sandbox.end_session(session_id).await;
     }
 

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest, BoxFuture, Consent, LOCAL_USER};
 use sallyport_session::{ApprovalSender, PendingApprovals, approval};
 
+use crate::gate::GrantDesk;
+
 /// The open sessions, the oldest first.
 ///
 /// A question goes to the session of its call. A call of no open session, such as that of a timer,
@@ -13,6 +15,8 @@ use sallyport_session::{ApprovalSender, PendingApprovals, approval};
 pub(crate) struct SessionDirectory {
     sessions: Mutex<Vec<DirectoryEntry>>,
     host_consent: Arc<dyn Consent>,
+    /// The grants of sessions, which end with them.
+    grant_desk: Arc<GrantDesk>,
 }
 
 /// An open session.
@@ -32,8 +36,8 @@ pub(crate) struct DirectoryGuard {
 
 impl SessionDirectory {
     /// Creates a directory without sessions.
-    pub(crate) fn new(host_consent: Arc<dyn Consent>) -> Self {
-        Self { sessions: Mutex::default(), host_consent }
+    pub(crate) fn new(host_consent: Arc<dyn Consent>, grant_desk: Arc<GrantDesk>) -> Self {
+        Self { sessions: Mutex::default(), host_consent, grant_desk }
     }
 
     /// Adds a session of a user. If its front end answers questions, they come to the returned
@@ -85,7 +89,13 @@ impl Consent for SessionDirectory {
 
 impl Drop for DirectoryGuard {
     fn drop(&mut self) {
-        self.directory.lock_sessions().retain(|session| session.number != self.number);
+        let mut sessions = self.directory.lock_sessions();
+        let ended = sessions.iter().position(|session| session.number == self.number);
+        let Some(ended) = ended.map(|index| sessions.remove(index)) else { return };
+        // A session may be open several times.
+        if !sessions.iter().any(|session| session.session_id == ended.session_id) {
+            self.directory.grant_desk.end_session(&ended.session_id);
+        }
     }
 }
 
@@ -127,7 +137,7 @@ mod tests {
     }
 
     fn directory() -> Arc<SessionDirectory> {
-        Arc::new(SessionDirectory::new(Arc::new(UnattendedConsent)))
+        Arc::new(SessionDirectory::new(Arc::new(UnattendedConsent), Arc::default()))
     }
 
     #[tokio::test]
