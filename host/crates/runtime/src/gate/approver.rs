@@ -122,6 +122,15 @@ impl Approver {
         self.apply_answer(authorization_request, verdict, answer, approval, rule).await
     }
 
+    /// Asks a question that is not about a rule. `None` if there was no answer in time.
+    pub(crate) async fn ask_within(
+        &self,
+        request: ApprovalRequest,
+        time_max: Duration,
+    ) -> Option<ApprovalAnswer> {
+        tokio::time::timeout(time_max, self.consent.ask_user(request)).await.ok()
+    }
+
     async fn apply_answer(
         &self,
         authorization_request: &AuthorizationRequest<'_>,
@@ -144,6 +153,10 @@ impl Approver {
             ApprovalAnswer::No { reason } => {
                 return Err(denial_by_user(authorization_request, verdict, reason));
             }
+            // Nothing was offered that it could choose.
+            ApprovalAnswer::Grant(_) => {
+                return Err(denial_by_user(authorization_request, verdict, None));
+            }
             ApprovalAnswer::Nobody => {
                 return Err(denial_without_user(authorization_request, verdict));
             }
@@ -153,10 +166,6 @@ impl Approver {
     }
 
     /// Writes the rule that the user saw, on a blocking thread because the disk may be slow. If that
-            // Nothing was offered that it could choose.
-            ApprovalAnswer::Grant(_) => {
-                return Err(denial_by_user(authorization_request, verdict, None));
-            }
     /// fails, the answer still applies to the session.
     async fn write_rule(&self, rule: RuleText) -> bool {
         let file = self.policy_file.clone();
@@ -240,6 +249,7 @@ fn build_approval(
         subject: match verdict.subject() {
             ApprovalSubject::Call => "call".to_owned(),
             ApprovalSubject::Access { what } => what,
+            ApprovalSubject::Grant(question) => question.what,
         },
         rule: verdict.reason.clone(),
         at_ms: now_ms(),
@@ -250,7 +260,6 @@ fn denial_by_user(
     authorization_request: &AuthorizationRequest<'_>,
     verdict: &PolicyVerdict,
     reason: Option<String>,
-            ApprovalSubject::Grant(question) => question.what,
 ) -> Denial {
     let denial = verdict.to_denial(&authorization_request.call.tool);
     let reason = DenialReason::RefusedByUser { answer: reason };
@@ -271,6 +280,11 @@ fn denial_by_timeout(
     waited: Duration,
 ) -> Denial {
     let denial = verdict.to_denial(&authorization_request.call.tool);
+    unanswered_denial(denial, waited)
+}
+
+/// The refusal after a question without an answer in time.
+pub(crate) fn unanswered_denial(denial: Denial, waited: Duration) -> Denial {
     unapproved(denial, ApprovalObstacle::TimedOut { waited })
 }
 

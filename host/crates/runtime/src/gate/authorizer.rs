@@ -6,14 +6,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{
     Gate, SecretLookupError,
     approver::{AuthorizationReason, AuthorizationRequest},
+    grant_desk::GrantHolder,
+    grant_questions::RefusedAction,
     preview::build_preview,
+    user_grants::{ExtendedGrant, ExtendedGrants, UserGrantError},
 };
 use sallyport_contract::{
-    ApprovalObstacle, BoxFuture, Decision, Denial, DenialReason, LOCAL_USER, Redactor,
-    RequestedCall, Secret, Services, ToolId,
+    AdmittedCall, ApprovalObstacle, BoxFuture, Decision, Denial, DenialReason, LOCAL_USER,
+    Redactor, RequestedCall, Secret, Services, ToolCallContext, ToolId,
 };
-use sallyport_policy::{Grant, Manifest, PolicyQuestion, PolicyVerdict, ProxyTable};
-use sallyport_sandbox::{BodyBufferError, HostCallAuthorizer, OutboundAccess, OutboundAccessKind};
+use sallyport_policy::{
+    Grant, Manifest, Policy, PolicyQuestion, PolicyVerdict, ProxyTable, edit::GrantAddition,
+};
+use sallyport_sandbox::{
+    BodyBufferError, GrantOutcome, HostCallAuthorizer, OutboundAccess, OutboundAccessKind,
+    RunGrants,
+};
 use serde_json::{Map, Value};
 
 /// The facts about a plugin that do not change while it is loaded.
@@ -32,6 +40,8 @@ pub(crate) struct PluginAuthorizer {
     plugin_info: PluginInfo,
     /// The grant under one edition of the policy. It is cached because every host call needs it.
     grant: Mutex<(u64, Arc<Grant>)>,
+    /// The same with what users granted to calls and sessions.
+    extended_grants: ExtendedGrants,
 }
 
 impl PluginAuthorizer {
@@ -39,17 +49,74 @@ impl PluginAuthorizer {
         let snapshot = gate.policy_store.current();
         let grant =
             Arc::new(snapshot.policy.effective_grant(&plugin_info.manifest, &plugin_info.settings));
-        Self { gate, plugin_info, grant: Mutex::new((snapshot.revision, grant)) }
+        let grant = Mutex::new((snapshot.revision, grant));
+        Self { gate, plugin_info, grant, extended_grants: ExtendedGrants::default() }
     }
 
     pub(crate) fn plugin_info(&self) -> &PluginInfo {
         &self.plugin_info
     }
 
-    /// The current grant after a check of the policy's files, for where a run or a request starts.
-    pub(crate) async fn checked_grant(&self) -> Arc<Grant> {
+    pub(super) fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
+    /// The current grant of a call after a check of the policy's files: with what the user has
+    /// granted to it before it ran, and to its session.
+    pub(crate) async fn checked_call_grant(&self, call: &AdmittedCall) -> Arc<Grant> {
         self.gate.policy_store.check_files().await;
-        self.current_grant()
+        self.run_grant(call, &RunGrants::of_call(call))
+    }
+
+    /// The current grant of a call before it runs: with what the user has granted to its session.
+    pub(crate) fn session_grant(&self, context: &ToolCallContext) -> Arc<Grant> {
+        self.policy_and_grant(context, &RunGrants::default()).1
+    }
+
+    /// The policy and the grant of a run, with what the user has granted to it and to its session.
+    /// Grants that are not valid together with the policy of this moment do not count.
+    pub(crate) fn policy_and_grant(
+        &self,
+        context: &ToolCallContext,
+        run_grants: &RunGrants,
+    ) -> (Arc<Policy>, Arc<Grant>) {
+        let held = self.held_additions(context, run_grants);
+        let extended = match held.is_empty() {
+            true => None,
+            false => self.extended_grant(&held).ok(),
+        };
+        match extended {
+            Some(extended) => (extended.policy, extended.grant),
+            None => (self.gate.policy_store.current().policy, self.current_grant()),
+        }
+    }
+
+    /// What the user has granted to a run and to its session.
+    pub(super) fn held_additions(
+        &self,
+        context: &ToolCallContext,
+        run_grants: &RunGrants,
+    ) -> Vec<GrantAddition> {
+        let mut held = run_grants.additions();
+        if !self.gate.grant_desk.is_empty() {
+            let PluginInfo { manifest, digest, .. } = &self.plugin_info;
+            let holder = GrantHolder::new(context, manifest.name.as_str(), digest);
+            held.extend(self.gate.grant_desk.session_additions(&holder));
+        }
+        held
+    }
+
+    pub(super) fn extended_grant(
+        &self,
+        additions: &[GrantAddition],
+    ) -> Result<ExtendedGrant, UserGrantError> {
+        let PluginInfo { manifest, settings, .. } = &self.plugin_info;
+        self.extended_grants.get(&self.gate, (manifest, settings), additions)
+    }
+
+    async fn checked_run_grant(&self, access: &OutboundAccess<'_>) -> Arc<Grant> {
+        self.gate.policy_store.check_files().await;
+        self.run_grant(access.call, access.run_grants)
     }
 
     fn decide_access(&self, access: &OutboundAccess<'_>, grant: &Grant) -> PolicyVerdict {
@@ -66,6 +133,12 @@ impl PluginAuthorizer {
             }
             OutboundAccessKind::Page { url, .. } => policy.decide_page(&question, grant, url),
         }
+    }
+
+    /// The value of a secret that only a grant of the user names.
+    fn granted_secret_value(&self, name: &str) -> Result<Secret, SecretLookupError> {
+        let source = name.parse().ok().and_then(|name| self.extended_grants.secret_source(&name));
+        self.gate.secret_value_from(name, &source.ok_or(SecretLookupError::NotInPolicy)?)
     }
 
     /// The subject of an approval, without its preview.
@@ -86,7 +159,7 @@ impl PluginAuthorizer {
 
     /// Checks the policy again after an approval: a yes does not override a rule added meanwhile.
     async fn check_policy_again(&self, access: &OutboundAccess<'_>) -> Result<(), Denial> {
-        let grant = self.checked_grant().await;
+        let grant = self.checked_run_grant(access).await;
         let verdict = match access.kind {
             OutboundAccessKind::Request { method, url, headers, body, .. } => {
                 let permit = grant.check_request(method, url)?;
@@ -116,11 +189,27 @@ impl HostCallAuthorizer for PluginAuthorizer {
         Arc::clone(&cached_grant.1)
     }
 
+    fn run_grant(&self, call: &AdmittedCall, run_grants: &RunGrants) -> Arc<Grant> {
+        self.policy_and_grant(call.context(), run_grants).1
+    }
+
+    fn request_grant<'a>(
+        &'a self,
+        call: &'a AdmittedCall,
+        run_grants: &'a RunGrants,
+        denial: Denial,
+    ) -> BoxFuture<'a, GrantOutcome> {
+        Box::pin(async move {
+            let call = &requested_call(call);
+            self.ask_for_grant(RefusedAction { call, run_grants, denial }).await
+        })
+    }
+
     fn would_ask_user<'a>(&'a self, access: OutboundAccess<'a>) -> BoxFuture<'a, bool> {
         Box::pin(async move {
-            let grant = self.current_grant();
+            let grant = self.run_grant(access.call, access.run_grants);
             let verdict = self.decide_access(&access, &grant);
-            let call = tool_call_from_access(&access);
+            let call = requested_call(access.call);
             let request = self.authorization_request(&call, &grant);
             self.gate.approver.has_to_ask(&request, &verdict).await
         })
@@ -131,9 +220,9 @@ impl HostCallAuthorizer for PluginAuthorizer {
         access: OutboundAccess<'a>,
     ) -> BoxFuture<'a, Result<Option<String>, Denial>> {
         Box::pin(async move {
-            let grant = self.checked_grant().await;
+            let grant = self.checked_run_grant(&access).await;
             let verdict = self.decide_access(&access, &grant);
-            let call = tool_call_from_access(&access);
+            let call = requested_call(access.call);
             let mut authorization_request = self.authorization_request(&call, &grant);
             if self.gate.approver.has_to_ask(&authorization_request, &verdict).await {
                 let request_preview = build_preview(&access.kind, &grant, &self.redactor()).await;
@@ -156,7 +245,11 @@ impl HostCallAuthorizer for PluginAuthorizer {
     }
 
     fn look_up_secret(&self, name: &str) -> Result<Secret, String> {
-        self.gate.secret_value(name).map_err(|error| match error {
+        let found = match self.gate.secret_value(name) {
+            Err(SecretLookupError::NotInPolicy) => self.granted_secret_value(name),
+            found => found,
+        };
+        found.map_err(|error| match error {
             SecretLookupError::NotInPolicy => error.to_string(),
             SecretLookupError::Vault(error) => error.model_message(),
         })
@@ -183,12 +276,12 @@ impl HostCallAuthorizer for PluginAuthorizer {
     }
 }
 
-/// The call that an access belongs to, as the model made it.
-fn tool_call_from_access(access: &OutboundAccess<'_>) -> RequestedCall {
+/// A call as the model made it.
+fn requested_call(call: &AdmittedCall) -> RequestedCall {
     RequestedCall {
-        context: access.call.context().clone(),
-        tool: access.call.tool().clone(),
-        arguments: access.call.arguments_text().to_owned(),
+        context: call.context().clone(),
+        tool: call.tool().clone(),
+        arguments: call.arguments_text().to_owned(),
     }
 }
 

@@ -15,6 +15,7 @@ pub mod approver;
 pub(crate) mod authorizer;
 mod call_limits;
 pub(crate) mod grant_desk;
+pub(crate) mod grant_questions;
 pub mod missing_grants;
 pub mod policy_store;
 mod preview;

@@ -116,7 +116,7 @@ impl AuditedRegistry {
             Ok((call_checks::admit_call(&self.gate, plugin, None, run).await?, ()))
         };
         let (admitted, ()) = self.decide_and_record(Some(plugin.digest()), run, decide).await?;
-        self.wait_until_recorded(plugin).await.map_err(|unrecorded| {
+        self.wait_until_recorded(plugin, admitted.context()).await.map_err(|unrecorded| {
             if let Some(observer) = &self.observer {
                 observer.on_run_ended(admitted.tool(), &unrecorded);
             }
@@ -199,8 +199,12 @@ impl AuditedRegistry {
     /// # Errors
     ///
     /// The report of a call that is refused.
-    async fn wait_until_recorded(&self, plugin: &RegisteredPlugin) -> Result<(), CallReport> {
-        if !plugin.may_act() {
+    async fn wait_until_recorded(
+        &self,
+        plugin: &RegisteredPlugin,
+        context: &ToolCallContext,
+    ) -> Result<(), CallReport> {
+        if !plugin.may_act(context) {
             return Ok(());
         }
         with_write_timeout(self.log.wait_until_durable())
@@ -257,7 +261,7 @@ impl Toolbox for AuditedRegistry {
             let audited = Arc::clone(&self);
             Ok(Admission::new(call, |call| async move {
                 let run_record = audited.begin_run(&plugin, &call);
-                let report = match audited.wait_until_recorded(&plugin).await {
+                let report = match audited.wait_until_recorded(&plugin, call.context()).await {
                     Ok(()) => call_checks::run_call(&audited.gate, &plugin, tool, call).await,
                     Err(unrecorded) => unrecorded,
                 };

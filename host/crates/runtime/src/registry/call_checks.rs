@@ -12,10 +12,11 @@ use sallyport_contract::{
     RequestedCall, ToolDescriptor, ToolId, json,
 };
 use sallyport_policy::{Capability, FsAccess, Grant, PolicyQuestion, question::ROLE_PREFIX};
+use sallyport_sandbox::{GrantOutcome, RunGrants, find_path_argument};
 use serde_json::Value;
 
 use super::{PluginLookupError, RegisteredPlugin};
-use crate::gate::{Gate, approver::AuthorizationRequest};
+use crate::gate::{Gate, approver::AuthorizationRequest, grant_questions::RefusedAction};
 
 /// Size limit of the arguments of one call in bytes. Tools that need more take a file.
 const ARGUMENTS_BYTES_MAX: usize = 1024 * 1024;
@@ -33,12 +34,18 @@ pub(super) async fn admit_call(
         call.arguments = "{}".to_owned();
     }
     let arguments = check_arguments(plugin, tool, &call)?;
-    let policy = gate.policy_store.check_files().await.policy;
-    let grant = plugin.grant();
-    let missing = missing_capability_denial(&grant, &call.tool);
-    if let Some(denial) = plugin.unconditional_denial().or(missing) {
+    gate.policy_store.check_files().await;
+    let grant = plugin.session_grant(&call.context);
+    if let Some(denial) = missing_capability_denial(&grant, &call.tool) {
         return Err(Outcome::Denied(denial));
     }
+    let run_grants = RunGrants::default();
+    let grant_answer = match plugin.unconditional_denial_under(&grant) {
+        Some(denial) => request_grant(plugin, &call, &run_grants, denial).await?,
+        None => None,
+    };
+    let grant = plugin.authorizer.policy_and_grant(&call.context, &run_grants).1;
+    let policy = gate.policy_store.current().policy;
     let question = PolicyQuestion {
         tool: &call.tool,
         digest: plugin.digest(),
@@ -61,7 +68,20 @@ pub(super) async fn admit_call(
     let answer = reason.user_answer();
     #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit_call`")]
     let admitted = AdmittedCall::new(call, arguments);
-    Ok(admitted.with_authorization_reason(reason.into_text()).with_user_answer(answer))
+    let admitted = admitted.with_authorization_reason(reason.into_text()).with_user_answer(answer);
+    Ok(admitted.with_grant_answer(grant_answer))
+}
+
+/// Asks the user for the grant without which a plugin cannot run at all. Returns the answer.
+async fn request_grant(
+    plugin: &RegisteredPlugin,
+    call: &RequestedCall,
+    run_grants: &RunGrants,
+    denial: Denial,
+) -> Result<Option<Effect>, Outcome> {
+    let refused = RefusedAction { call, run_grants, denial };
+    let GrantOutcome { effect, result } = plugin.authorizer.ask_for_grant(refused).await;
+    result.map(|()| effect).map_err(Outcome::Denied)
 }
 
 /// Why an admitted run in a role may not continue.
@@ -73,7 +93,7 @@ pub(super) async fn role_run_denial(
     let (tool, arguments, context) = (run.tool(), run.arguments(), run.context());
     let question = PolicyQuestion { tool, digest: plugin.digest(), arguments, context };
     let policy = gate.policy_store.check_files().await.policy;
-    let grant = plugin.grant();
+    let grant = plugin.session_grant(context);
     let denied = || {
         let verdict = policy.decide_role(&question, &grant);
         (verdict.decision == Decision::Deny).then(|| verdict.to_denial(tool))
@@ -154,6 +174,7 @@ pub(super) async fn run_call(
     let mut report = plugin.executor.run_call(&plugin.authorizer, Arc::clone(&call)).await;
     drop(slot);
     report.elapsed = started.elapsed();
+    report.effects.splice(0..0, call.grant_answer().cloned());
     gate.redactor().redact_report(&mut report);
     if let Outcome::Denied(denial) = &mut report.outcome
         && denial.fix.is_none()
@@ -176,13 +197,6 @@ pub(super) async fn run_call(
         report.outcome = Outcome::Failed(CallFailure::new(FailureKind::BadOutput, message));
     }
     report
-}
-
-/// The argument that looks like a path, for the advice. A path outside every folder that the guest
-/// holds never reaches the host, so this argument is the best guess.
-fn find_path_argument(arguments: &Value) -> Option<&str> {
-    let texts = arguments.as_object()?.values().filter_map(Value::as_str);
-    texts.into_iter().find(|text| text.starts_with('/'))
 }
 
 /// The access that the advice should suggest. The author's hint is good enough for advice.

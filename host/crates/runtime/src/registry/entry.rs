@@ -5,7 +5,9 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use sallyport_contract::{CallFailure, Denial, FailureKind, PluginName, ToolDescriptor, ToolId};
+use sallyport_contract::{
+    CallFailure, Denial, FailureKind, PluginName, ToolCallContext, ToolDescriptor, ToolId,
+};
 use sallyport_policy::{Capability, Grant, Manifest};
 use sallyport_sandbox::{
     ComponentFile, ComponentMetadata, HostCallAuthorizer, InstanceInfo, Plugin,
@@ -159,19 +161,28 @@ impl RegisteredPlugin {
         self.authorizer.current_grant()
     }
 
+    /// The grant of a call before it runs: with what the user has granted to its session.
+    pub(crate) fn session_grant(&self, context: &ToolCallContext) -> Arc<Grant> {
+        self.authorizer.session_grant(context)
+    }
+
     /// Whether a call could currently change or leak anything. Always true for a plugin that is
     /// compiled into the host, which needs no grant.
-    pub fn may_act(&self) -> bool {
-        self.kind() == PluginKind::Internal || self.grant().can_act()
+    pub(crate) fn may_act(&self, context: &ToolCallContext) -> bool {
+        self.kind() == PluginKind::Internal || self.session_grant(context).can_act()
     }
 
     /// Why none of its calls can run, regardless of rules: it is a native program without the
     /// permission to run one.
     pub fn unconditional_denial(&self) -> Option<Denial> {
-        let grant = self.grant();
+        self.unconditional_denial_under(&self.grant())
+    }
+
+    /// The same under a certain grant.
+    pub(crate) fn unconditional_denial_under(&self, grant: &Grant) -> Option<Denial> {
         let is_denied =
             self.kind() == PluginKind::Script && !grant.has_capability(Capability::Process);
-        is_denied.then(|| script::native_run_denial(&grant))
+        is_denied.then(|| script::native_run_denial(grant))
     }
 
     /// Its pin, for the lock.

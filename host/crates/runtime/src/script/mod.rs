@@ -43,7 +43,7 @@ impl NativeScript {
 
     async fn run_in_slot(&self, authorizer: &PluginAuthorizer, call: &AdmittedCall) -> CallReport {
         // Read the grant again, because it may have been revoked while the call waited for a place.
-        let grant = authorizer.checked_grant().await;
+        let grant = authorizer.checked_call_grant(call).await;
         let Some(process) = grant.process() else {
             return denied_report(native_run_denial(&grant));
         };
