@@ -3,7 +3,7 @@
 use std::{fmt::Display, time::Duration};
 
 use sallyport_contract::{
-    ApprovalRequest, ApprovalSubject, CallReport, Denial, Outcome, PolicyFix,
+    ApprovalRequest, ApprovalSubject, CallReport, Denial, GrantQuestion, Outcome, PolicyFix,
     services::PluginNotice, text,
 };
 
@@ -157,6 +157,10 @@ pub(super) fn print_approval_request(request: &ApprovalRequest, out: &CliOutput)
     out.print_block(&format!("plugin     {} {version}, digest {digest}…", call.tool.plugin));
     if request.subject != ApprovalSubject::Call {
         out.print_block(&format!("tool       {}", call.tool));
+    }
+    let parts = request.grant_question().map(GrantQuestion::labeled_parts).unwrap_or_default();
+    for (name, part) in parts {
+        out.print_block(&format!("{name:10} {}", text::escape_line(&part)));
     }
     if let Some(shown) = &request.request {
         request_lines(shown, false).iter().for_each(|line| out.print_block(line));

@@ -17,7 +17,7 @@ pub(super) struct TerminalConsent {
 impl Consent for TerminalConsent {
     fn ask_user(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
         Box::pin(async move {
-            if !self.out.can_ask {
+            if !self.out.can_ask || request.needs_folder() {
                 return ApprovalAnswer::Nobody;
             }
             self.out.discard_typed_input();

@@ -71,6 +71,18 @@ impl GrantChoice {
     }
 }
 
+impl GrantQuestion {
+    /// The parts that the user decides about, each after its name, for a front end that offers the
+    /// first choice only.
+    pub fn labeled_parts(&self) -> Vec<(&'static str, String)> {
+        let why = self.why.iter().map(|why| ("why", why.clone()));
+        let first = self.choices.first();
+        let grants = first.into_iter().flat_map(GrantChoice::lines).map(|line| ("grants", line));
+        let notes = first.into_iter().flat_map(|choice| &choice.notes);
+        why.chain(grants).chain(notes.map(|note| ("note", note.clone()))).collect()
+    }
+}
+
 impl GrantScope {
     /// The answer in records.
     pub fn user_answer(self) -> UserAnswer {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     call::{Admission, RequestedCall},
-    grant_question::{GrantAnswer, GrantQuestion, GrantScope},
+    grant_question::{GrantAnswer, GrantChoice, GrantQuestion, GrantScope},
     outcome::CallReport,
     preview::RequestPreview,
     tool::ToolDescriptor,
@@ -158,6 +158,13 @@ impl ApprovalRequest {
             ApprovalSubject::Grant(question) => Some(question),
             ApprovalSubject::Call | ApprovalSubject::Access { .. } => None,
         }
+    }
+
+    /// Whether a yes has to name a folder. A front end that cannot ask for one has nobody to answer
+    /// the question.
+    pub fn needs_folder(&self) -> bool {
+        let first = self.grant_question().and_then(|question| question.choices.first());
+        first.is_some_and(GrantChoice::needs_folder)
     }
 }
 

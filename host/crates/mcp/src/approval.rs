@@ -8,7 +8,7 @@ use rmcp::model::{
     PrimitiveSchemaDefinition,
 };
 use sallyport_contract::{
-    ApprovalAnswer, ApprovalRequest, ApprovalSubject, BodyEncoding, RequestPreview, text,
+    ApprovalAnswer, ApprovalRequest, ApprovalSubject, BodyEncoding, GrantQuestion, RequestPreview, text,
 };
 use serde_json::Value;
 
@@ -90,6 +90,8 @@ fn question_text(request: &ApprovalRequest) -> String {
         lines.push(format!("tool: {}", call.tool));
     }
     lines.extend(request.request.iter().flat_map(|shown| request_lines(shown)));
+    let parts = request.grant_question().map(GrantQuestion::labeled_parts).unwrap_or_default();
+    lines.extend(parts.iter().map(|(name, part)| format!("{name}: {}", text::escape_line(part))));
     lines.extend(argument_lines(&call.arguments));
     lines.extend(request.capabilities.iter().map(|one| format!("can: {}", text::escape_line(one))));
     lines.push(format!("asked because: {}", text::escape_line(&request.reason)));

@@ -83,7 +83,9 @@ impl Consent for CallBroker {
         let events = self.events_of(&request.call.context);
         Box::pin(async move {
             // Such as the timer of a plugin, which no client has called.
-            let Some(events) = events else { return ApprovalAnswer::Nobody };
+            let Some(events) = events.filter(|_| !request.needs_folder()) else {
+                return ApprovalAnswer::Nobody;
+            };
             let (answer, answered) = oneshot::channel();
             let question = PendingQuestion { request: Box::new(request), answer };
             if events.send(CallEvent::Question(question)).await.is_err() {

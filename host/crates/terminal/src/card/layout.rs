@@ -177,8 +177,9 @@ impl ApprovalCard {
     fn title_line(&self, detail_level: DetailLevel) -> StyledLine {
         let position_text =
             self.position.map(|QuestionPosition { index, count }| format!(" {index} of {count}"));
+        let kind = if self.grant.is_some() { "missing grant" } else { "approval" };
         let mut line =
-            StyledLine::styled(format!("approval{}: ", position_text.unwrap_or_default()), TITLE);
+            StyledLine::styled(format!("{kind}{}: ", position_text.unwrap_or_default()), TITLE);
         line.push(&self.title_text(detail_level), Style::new().bold());
         line
     }

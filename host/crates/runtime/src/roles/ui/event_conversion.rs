@@ -199,7 +199,8 @@ fn request_parts_text(request: &RequestPreview) -> String {
     parts + "\nA yes that lasts holds for any query, headers and body of this address."
 }
 
-/// Whether a question fits into one event of a UI. The user cannot answer a longer one there.
+/// Whether a question fits into one event of a UI. The user cannot answer a longer one there, and
+/// an event has no place for a grant.
 pub fn fits_in_event(request: &ApprovalRequest) -> bool {
-    access_description(request).len() <= ACCESS_BYTES_MAX
+    request.grant_question().is_none() && access_description(request).len() <= ACCESS_BYTES_MAX
 }
