@@ -1,6 +1,7 @@
 //! A conversation at a terminal: what is typed, what is seen, and how it ends.
 
 mod calls;
+mod grants;
 mod keys;
 mod looks;
 mod questions;

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::{
-    Home, OpenAi, Reply,
+    Home, OpenAi, Person, Reply,
     home::{finish, guest, manifest, repository},
 };
 
@@ -134,6 +134,25 @@ fn without_the_grant_nothing_runs_and_the_text_of_the_grant_is_shown() {
     let denied = home.policy("[plugin.tool]\nprocess = false\n");
     denied.run(&["call", "tool.tool"]).ended(3).hides(&["process = true"]);
     denied.run(&["audit", "show"]).ended(0).answers(&["tool.tool"]);
+}
+
+#[test]
+fn a_script_that_may_not_run_waits_for_its_grant_at_a_terminal() {
+    let rule = GRANTED.replace("[plugin.tool]\nprocess = true\n", "");
+    let home = shell("echo '\"it ran\"'").policy(&rule);
+    for (answer, code, words) in
+        [("no, not today", 3, "the user said no: not today"), ("y", 0, "it ran")]
+    {
+        let mut person = Person::start(&home, &["call", "tool.tool"]);
+        person.sees("grants     process = true");
+        person.sees("allow? [y]es, once");
+        person.types(&format!("{answer}\r"));
+        person.sees(words);
+        assert_eq!(person.ends(), code, "{}", person.screen());
+        assert_eq!(fs::read_to_string(home.path("policy.toml")).unwrap(), rule);
+    }
+    let audit = home.run(&["audit", "show"]).ended(0);
+    audit.answers(&["yes, once, process = true"]);
 }
 
 #[test]
