@@ -339,3 +339,49 @@ fn a_plugin_without_a_folder_waits_until_the_user_names_one() {
     assert_eq!(fs::read_to_string(folder.join("a.txt")).unwrap(), "hi");
     assert!(policy(&home).contains("my notes\", mount = \"/notes\", access = \"read-write\""));
 }
+
+#[test]
+fn a_folder_that_holds_the_policy_is_not_granted_by_a_card() {
+    let read = json!({ "path": "/notes/policy.toml" });
+    let script = vec![Reply::call("a", "files__read", &read), Reply::Text("All done.")];
+    let model = OpenAi::start(script);
+    let home = Home::new()
+        .plugins(&["files"])
+        .env("OPENAI_BASE_URL", model.base_url())
+        .env("OPENAI_API_KEY", "k")
+        .policy("# mine\n");
+    let mut person = asked(&home);
+    person.types("f");
+    person.sees_last("folder>");
+    let folder = home.path("policy.toml").parent().unwrap().to_owned();
+    person.types(&format!("{}\r", folder.display()));
+    person.sees("[y] once");
+    person.types("y");
+    person.sees("All done.");
+    let told = transcript::result(&model.bodies(), "a").to_string();
+    assert!(told.contains("what you chose cannot be granted"), "{told}");
+}
+
+#[test]
+fn a_plugin_that_asks_without_end_is_not_asked_about_after_three_times_no() {
+    let request = |path: &str| json!({ "authority": "hostile.example", "path": path });
+    let requests = ["/a", "/b", "/c", "/d", "/e"].map(request);
+    let script = vec![
+        Reply::call("a", "hostile__fetches_in_turn", &json!({ "requests": requests })),
+        Reply::Text("All done."),
+    ];
+    let model = OpenAi::start(script);
+    let home = fetching_home(&model, "GET http://hostile.example/**");
+    let mut person = asked(&home);
+    for path in ["/b", "/c"] {
+        person.types("n");
+        person.sees(&format!("may not GET http://hostile.example{path}"));
+        person.sees_last_with(KEYS);
+    }
+    person.types("n");
+    person.sees("All done.");
+    person.sees_last(PROMPT);
+    assert!(
+        !person.screen().contains("missing grant: hostile may not GET http://hostile.example/d")
+    );
+}

@@ -18,6 +18,10 @@ use crate::{
     roles::RoleLinks,
 };
 
+/// Most refused grants of one run. After them the user is not asked for another one, because a guest
+/// could go on without end.
+const GRANT_REFUSALS_MAX: usize = 3;
+
 /// One run of a guest, shared by everything that serves it.
 pub(crate) struct RunContext {
     pub(crate) clock: RunClock,
@@ -174,9 +178,12 @@ impl RunContext {
             return Err(denial);
         };
         let is_same = |refused: &&Denial| refused.subject == denial.subject;
-        let refused = lock_mutex(&self.refused_grants).iter().find(is_same).cloned();
-        if let Some(refused) = refused {
-            return Err(refused);
+        let (refused, refusals) = {
+            let refused = lock_mutex(&self.refused_grants);
+            (refused.iter().find(is_same).cloned(), refused.len())
+        };
+        if refused.is_some() || refusals >= GRANT_REFUSALS_MAX {
+            return Err(refused.unwrap_or(denial));
         }
         let _pause = self.clock.pause();
         let what = denial.subject.to_string();

@@ -14,7 +14,7 @@ use sallyport_policy::{
     Grant, Policy, PolicyQuestion,
     edit::{self, GrantAddition, LineChange},
 };
-use sallyport_sandbox::{GrantOutcome, RunGrants};
+use sallyport_sandbox::{GrantOutcome, HostCallAuthorizer, RunGrants};
 
 use super::{
     approver::unanswered_denial,
@@ -41,6 +41,10 @@ struct OfferedChoice {
 impl PluginAuthorizer {
     /// Asks for the grant that a refusal names. Calls that miss the same grant ask once.
     pub(crate) async fn ask_for_grant(&self, refused: RefusedAction<'_>) -> GrantOutcome {
+        // The question would show the secret, and such a request is refused in any case.
+        if self.redactor().find_secret(refused.denial.subject.to_string().as_bytes()).is_some() {
+            return GrantOutcome::refused(refused.denial);
+        }
         let holder = GrantHolder::of_call(refused.call, &self.plugin_info().digest);
         let turn = self.gate().grant_desk.question_turn(&holder);
         let refusals_before = turn.refusal_count();
