@@ -64,6 +64,27 @@ fn what_one_user_keeps_and_plans_no_other_user_sees() {
     assert!(!color(&ben).contains("green"), "{}", color(&ben));
 }
 
+/// They were all kept for the local user.
+#[test]
+fn reminders_of_one_user_are_listed_and_cancelled_by_no_other() {
+    let home = Home::new();
+    let tools = Tools::of(&home);
+    let [ann, ben] = users();
+    let call = |user: &Principal, tool: &str, arguments: Value| {
+        let call = tools.host.call(user, tool.parse().unwrap(), arguments.to_string());
+        tools.wait(call)
+    };
+    let reminder = json!({ "text": "tea", "when": "in 2 hours" });
+    let id = data(&call(&ann, "reminder.create", reminder))["id"].clone();
+    let list = |user: &Principal| data(&call(user, "reminder.list", json!({}))).to_string();
+    assert!(list(&ann).contains("tea"), "{}", list(&ann));
+    assert!(!list(&ben).contains("tea"), "{}", list(&ben));
+    let cancel = |user| call(user, "reminder.cancel", json!({ "reminder": id })).outcome.as_str();
+    assert_ne!(cancel(&ben), "completed");
+    assert!(list(&ann).contains("tea"), "{}", list(&ann));
+    assert_eq!(cancel(&ann), "completed");
+}
+
 #[test]
 fn a_timer_of_any_user_fires_and_its_message_goes_to_that_user() {
     let home = Home::new().guest("living", REQUESTS).policy(POLICY);

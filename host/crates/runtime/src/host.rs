@@ -204,7 +204,7 @@ impl Host {
             accepts_change: options.accepts_change,
             sandbox,
             toolbox: Arc::clone(&audited) as Arc<dyn Toolbox>,
-            roles: SessionRoles::new(Arc::clone(&audited), Arc::clone(&directory)),
+            roles: SessionRoles::new(Arc::clone(&audited)),
             audited,
             reloading: Mutex::default(),
             replaced: ReplacedPlugins::default(),

@@ -321,8 +321,6 @@ impl Drop for RunRecord {
     }
 }
 
-/// The report of a call that is not recorded. The model reads that it was not made; the user also
-/// reads why.
 /// The answer of a user who refused a call.
 fn refusal_of_user(outcome: &Outcome) -> Option<UserAnswer> {
     let Outcome::Denied(denial) = outcome else { return None };
@@ -330,6 +328,8 @@ fn refusal_of_user(outcome: &Outcome) -> Option<UserAnswer> {
     is_refusal.then_some(UserAnswer::Refused)
 }
 
+/// The report of a call that is not recorded. The model reads that it was not made; the user also
+/// reads why.
 fn unrecorded_call_report(error: &AuditError) -> CallReport {
     let message = "the call was not made, because the audit cannot be written";
     let failure = CallFailure::new(FailureKind::Unavailable, message);

@@ -67,7 +67,7 @@ impl ModelHandle {
         }
     }
 
-    /// Returns the model for a session.
+    /// Returns the model for a session of a user.
     ///
     /// # Errors
     ///
@@ -75,6 +75,7 @@ impl ModelHandle {
     pub fn model_for_session(
         &self,
         roles: &Arc<SessionRoles>,
+        user: &str,
         session_id: &str,
     ) -> Result<Arc<dyn ChatModel>, SessionError> {
         match self {
@@ -90,6 +91,7 @@ impl ModelHandle {
                 Ok(provider::plugin_chat_model(
                     role_plugin,
                     PluginModelConfig::clone(settings),
+                    user,
                     session_id,
                 ))
             }
