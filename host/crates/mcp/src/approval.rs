@@ -8,7 +8,8 @@ use rmcp::model::{
     PrimitiveSchemaDefinition,
 };
 use sallyport_contract::{
-    ApprovalAnswer, ApprovalRequest, ApprovalSubject, BodyEncoding, GrantQuestion, RequestPreview, text,
+    ApprovalAnswer, ApprovalRequest, ApprovalSubject, BodyEncoding, GrantQuestion, RequestPreview,
+    text,
 };
 use serde_json::Value;
 

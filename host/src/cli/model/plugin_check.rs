@@ -42,7 +42,8 @@ pub(super) async fn check_plugin_model(
             let found =
                 build_step("plugin", ModelCheckStatus::Ok, format!("{name} is a provider"), None);
             let session = new_session_id();
-            let model = provider::plugin_chat_model(role_plugin, plugin.clone(), LOCAL_USER, &session);
+            let model =
+                provider::plugin_chat_model(role_plugin, plugin.clone(), LOCAL_USER, &session);
             let messages = [ChatMessage::user(QUESTION)];
             let request = ModelRequest { messages: &messages, ..ModelRequest::default() };
             let answer = model.generate(request, &mut |_| {}).await;

@@ -190,7 +190,8 @@ impl SessionRoles {
     pub fn new_call_context(&self, user: &str, session_id: &str) -> ToolCallContext {
         let run = self.run_count.fetch_add(1, Ordering::Relaxed) + 1;
         let call_id = format!("run-{:x}-{run}", self.started_ms);
-        let principal = Principal { user: user.to_owned(), conversation: Some(session_id.to_owned()) };
+        let principal =
+            Principal { user: user.to_owned(), conversation: Some(session_id.to_owned()) };
         principal.call_context(call_id, session_id)
     }
 }

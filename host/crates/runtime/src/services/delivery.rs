@@ -142,8 +142,8 @@ mod tests {
     };
     use sallyport_model::OfflineMatcher;
     use sallyport_session::{
-        self as session, Journal, JournalError, JournalRecord, RestoredSession,
-        ResultLookup, SessionOptions, SessionParts,
+        self as session, Journal, JournalError, JournalRecord, RestoredSession, ResultLookup,
+        SessionOptions, SessionParts,
     };
     use tokio::time::sleep;
 
