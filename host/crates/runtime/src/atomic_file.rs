@@ -8,6 +8,7 @@ use std::{
     path::Path,
 };
 
+use rustix::fs::{FlockOperation, flock};
 use tempfile::NamedTempFile;
 
 /// The mode of a file that only its owner can access.
@@ -36,6 +37,29 @@ pub(crate) fn replace_user_file(path: &Path, text: &str) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(parent_folder(&path))?;
     let mode = fs::metadata(&path).map_or(PRIVATE_MODE, |info| info.permissions().mode());
     replace_file(&path, text.as_bytes(), mode)
+}
+
+/// Keeps other writers of a file out until it is dropped. It locks the file's folder, because the file
+/// itself is replaced. Nobody may take a second one for the same folder meanwhile.
+#[derive(Debug)]
+pub struct WriteLock {
+    _folder: File,
+}
+
+impl WriteLock {
+    /// Waits until no other process or thread writes. A missing folder is created.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be created or opened.
+    pub fn take(path: &Path) -> io::Result<Self> {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let folder = parent_folder(&path);
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let folder = File::open(folder)?;
+        flock(&folder, FlockOperation::LockExclusive)?;
+        Ok(Self { _folder: folder })
+    }
 }
 
 /// Creates a file that only its owner can access, and returns once it is on disk.

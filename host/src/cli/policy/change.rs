@@ -7,6 +7,7 @@ use sallyport_policy::{
     edit::{self, DiffLine, EditError, LineChange},
 };
 use sallyport_runtime::{
+    atomic_file::WriteLock,
     config::HostSettings,
     gate::{policy_store, user_policy},
 };
@@ -83,6 +84,7 @@ pub(in crate::cli) fn save_change(
 ) -> Result<(), CommandFailure> {
     let file = settings.policy.user_file();
     let ProposedPolicyChange { before, after } = change;
+    let _lock = WriteLock::take(file).map_err(|error| file_failure(file, &error))?;
     if user_policy::read_policy(file)? != *before {
         let message = format!("{} changed in the meantime; nothing was written", file.display());
         return Err(

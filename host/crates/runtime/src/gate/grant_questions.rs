@@ -22,7 +22,10 @@ use super::{
     grant_desk::{GrantHolder, QuestionTurn},
     user_grants, user_policy,
 };
-use crate::policy_change::{PolicyChangeError, record_change_in};
+use crate::{
+    atomic_file::WriteLock,
+    policy_change::{PolicyChangeError, record_change_in},
+};
 
 /// A refused action of a call.
 pub(crate) struct RefusedAction<'a> {
@@ -231,10 +234,12 @@ impl PluginAuthorizer {
         let (manifest, additions) = (self.plugin_info().manifest.clone(), additions.to_vec());
         let work = move || {
             let policy = gate.policy_store.current().policy;
+            let file = gate.policy_store.files().user_file();
+            let _lock = WriteLock::take(file)
+                .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
             let proposed = user_grants::propose_text(&gate, &policy, &manifest, &additions);
             let text = proposed.map_err(|error| error.to_string())?.after;
             let write = || {
-                let file = gate.policy_store.files().user_file();
                 user_policy::write_policy(file, &text)
                     .map_err(|error| format!("cannot write {}: {error}", file.display()))
             };

@@ -11,7 +11,7 @@ use sallyport_untrusted_file as untrusted_file;
 /// Size limit of a policy that is edited. The parser's own limit is lower.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-use crate::atomic_file;
+use crate::atomic_file::{self, WriteLock};
 
 /// Why a policy file was not written.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +30,7 @@ pub enum PolicyWriteError {
 ///
 /// The file cannot be read, edited or replaced.
 pub fn add_rule(path: &Path, rule: &RuleText) -> Result<(), PolicyWriteError> {
+    let _lock = WriteLock::take(path)?;
     let text = read_policy(path)?;
     let changed = edit::add_rule(&text, rule)?;
     if changed != text {
@@ -50,7 +51,8 @@ pub fn read_policy(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Replaces the file as a whole. A symbolic link is followed, so that a policy stored elsewhere
+/// Replaces the file as a whole. Whoever read it first holds a [`WriteLock`] since then, so that no
+/// other answer is lost. A symbolic link is followed, so that a policy stored elsewhere
 /// stays there. The permissions do not change.
 ///
 /// # Errors
@@ -58,4 +60,37 @@ pub fn read_policy(path: &Path) -> io::Result<String> {
 /// The folder cannot be created or written to.
 pub fn write_policy(path: &Path, text: &str) -> io::Result<()> {
     atomic_file::replace_user_file(path, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use sallyport_contract::Decision;
+
+    use super::*;
+
+    #[test]
+    fn answers_that_are_written_at_once_are_all_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config/policy.toml");
+        let rule = |number: usize| RuleText {
+            tool: format!("plugin-{number}.tool"),
+            net: None,
+            page: None,
+            digest: None,
+            decision: Decision::Allow,
+            message: None,
+        };
+        thread::scope(|scope| {
+            for number in 0..16 {
+                let (path, rule) = (&path, rule(number));
+                scope.spawn(move || add_rule(path, &rule).unwrap());
+            }
+        });
+        let text = read_policy(&path).unwrap();
+        for number in 0..16 {
+            assert!(text.contains(&format!("\"plugin-{number}.tool\"")), "{number}: {text}");
+        }
+    }
 }

@@ -9,19 +9,16 @@ mod requests;
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
-    io,
-    os::unix::fs::DirBuilderExt,
+    fs, io,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use rustix::fs::{FlockOperation, flock};
 use sallyport_contract::PluginName;
 use sallyport_untrusted_file as untrusted_file;
 use serde::{Deserialize, Serialize};
 
-use crate::atomic_file;
+use crate::atomic_file::{self, WriteLock};
 
 pub use pin::PluginPin;
 pub use requests::manifest_requests;
@@ -160,13 +157,8 @@ impl LockFile {
 
     fn update_file(&self, change: impl FnOnce(&mut Pins)) -> Result<(), LockError> {
         let failed = |source| LockError::File { path: self.path.clone(), source };
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-        // Locked until the file is replaced, so that two processes do not overwrite each other's
-        // changes.
-        let locked_folder = File::open(folder).map_err(failed)?;
-        flock(&locked_folder, FlockOperation::LockExclusive)
-            .map_err(|error| failed(error.into()))?;
+        // Until the file is replaced, so that two processes do not overwrite each other's changes.
+        let _lock = WriteLock::take(&self.path).map_err(failed)?;
         let mut pins = read_lock_file(&self.path)?;
         change(&mut pins);
         write_lock_file(&self.path, &pins).map_err(failed)?;
