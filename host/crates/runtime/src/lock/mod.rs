@@ -34,8 +34,8 @@ const ACCEPTED_MARKER: &str = "plugins.accepted";
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 const HEADER: &str = "\
-# Which components, tools and requests of plugins have been agreed to. Written by sallyport;
-# `sallyport plugin accept NAME` agrees to a change.
+# The components, tools and requests of the plugins that you accepted. Written by sallyport;
+# `sallyport plugin accept NAME` accepts a change.
 ";
 
 /// Why the lock cannot be used.
