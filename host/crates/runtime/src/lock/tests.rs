@@ -1,5 +1,7 @@
 //! Tests of the lock: the changes that it detects, and its file.
 
+use std::fs;
+
 use sallyport_contract::{ToolDescriptor, ToolHints};
 use sallyport_policy::Manifest;
 use serde_json::json;
