@@ -4,7 +4,7 @@ use std::path::Path;
 
 use sallyport_policy::{
     HintedError,
-    edit::{self, DiffLine, EditError, LineChange},
+    edit::{self, DiffLine, EditError},
 };
 use sallyport_runtime::{
     atomic_file::WriteLock,
@@ -99,12 +99,7 @@ pub(in crate::cli) fn save_change(
 }
 
 fn print_diff_line(line: &DiffLine, out: &CliOutput) {
-    let mark = match line.change {
-        LineChange::Unchanged => ' ',
-        LineChange::Added => '+',
-        LineChange::Removed => '-',
-    };
-    out.print_line(&format!("{:5} {mark} {}", line.number, line.text));
+    out.print_line(&format!("{:5} {} {}", line.number, line.change.mark(), line.text));
 }
 
 fn file_failure(file: &Path, error: &std::io::Error) -> CommandFailure {

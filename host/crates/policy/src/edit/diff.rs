@@ -18,6 +18,17 @@ pub enum LineChange {
     Removed,
 }
 
+impl LineChange {
+    /// The mark in front of the line.
+    pub fn mark(self) -> char {
+        match self {
+            Self::Unchanged => ' ',
+            Self::Added => '+',
+            Self::Removed => '-',
+        }
+    }
+}
+
 /// A line of one of two texts. The text is unescaped and must not reach a terminal as it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffLine {

@@ -12,7 +12,7 @@ use sallyport_contract::{
 };
 use sallyport_policy::{
     Grant, Policy, PolicyQuestion,
-    edit::{self, GrantAddition, LineChange},
+    edit::{self, GrantAddition},
 };
 use sallyport_sandbox::{GrantOutcome, HostCallAuthorizer, RunGrants};
 
@@ -310,13 +310,6 @@ fn with_folder(mut additions: Vec<GrantAddition>, folder: Option<&str>) -> Vec<G
 
 /// The lines that differ between two texts, and those around them.
 fn diff_text(before: &str, after: &str) -> String {
-    let line = |line: &edit::DiffLine| {
-        let mark = match line.change {
-            LineChange::Unchanged => ' ',
-            LineChange::Added => '+',
-            LineChange::Removed => '-',
-        };
-        format!("{mark} {}", line.text)
-    };
+    let line = |line: &edit::DiffLine| format!("{} {}", line.change.mark(), line.text);
     edit::diff_lines(before, after).iter().map(line).collect::<Vec<_>>().join("\n")
 }
