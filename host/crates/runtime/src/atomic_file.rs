@@ -87,7 +87,7 @@ fn parent_folder(path: &Path) -> &Path {
 }
 
 /// Syncs the folder. A new name is on disk only when its folder is.
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 

@@ -16,7 +16,12 @@ use sallyport_untrusted_file as untrusted_file;
 use tempfile::TempDir;
 use thiserror::Error;
 
-use crate::{lock::LockError, registry::MANIFEST, script::DEFINITION_FILE};
+use crate::{
+    atomic_file::sync_folder,
+    lock::LockError,
+    registry::{MANIFEST, is_wasm_file},
+    script::DEFINITION_FILE,
+};
 
 /// Most files, and most bytes, that a plugin may consist of. A component alone has at most 64 MiB.
 const FILES_MAX: usize = 1_000;
@@ -188,7 +193,7 @@ fn component_files(folder: &Path) -> Result<Vec<PathBuf>, InstallationError> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(failed())? {
         let path = entry.map_err(failed())?.path();
-        if path.extension().is_some_and(|end| end == "wasm") {
+        if is_wasm_file(&path) {
             files.push(path);
         }
     }
@@ -266,10 +271,6 @@ fn exchange_folders(new: &Path, installed: &Path) -> io::Result<()> {
         // The plugin that was there is better than none.
         let _ = fs::rename(&aside, installed);
     })
-}
-
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    fs::File::open(folder)?.sync_all()
 }
 
 #[cfg(test)]

@@ -51,6 +51,7 @@ pub(super) async fn add_plugin(
     let comparison = lock.compare_plugin(&name, &pin);
     let is_installed = staged.target(&name).exists();
     print_replacement(&name, is_installed, &comparison, out);
+    let has_all = call_display::ungranted_lines(entry).is_empty();
     registry.shutdown().await;
     let question = format!("Install it into {}?", staged.target(&name).display());
     if !yes && !setup::ask_confirmation(&question, out)? {
@@ -62,7 +63,13 @@ pub(super) async fn add_plugin(
         Ok::<(), InstallationError>(lock.accept_plugins([(name.clone(), pin)])?)
     })?;
     out.print_line(&format!("Installed {name}."));
-    print_next_step(settings, &name, out).await
+    match has_all {
+        true => out.print_note("It has all that it requests."),
+        false => out.print_hint(&format!(
+            "to grant what it requests: sallyport policy grant {name} --requested"
+        )),
+    }
+    Ok(())
 }
 
 /// Shows how the new plugin differs from the accepted one.
@@ -80,26 +87,6 @@ fn print_replacement(
         (true, _) => out.print_note(&format!("{name} is installed already; this replaces it.")),
         (false, _) => {}
     }
-}
-
-/// Says what the new plugin lacks, with the command that grants it.
-async fn print_next_step(
-    settings: &HostSettings,
-    name: &PluginName,
-    out: &CliOutput,
-) -> Result<(), CommandFailure> {
-    let selection = PluginSelection::Only(name.clone());
-    let registry = setup::load_selected_registry(settings, selection, out).await?;
-    let entry = registry.find_plugin(name.as_str()).map_err(CommandFailure::from)?;
-    if call_display::ungranted_lines(entry).is_empty() {
-        out.print_note("It has all that it requests.");
-    } else {
-        out.print_hint(&format!(
-            "to grant what it requests: sallyport policy grant {name} --requested"
-        ));
-    }
-    registry.shutdown().await;
-    Ok(())
 }
 
 /// Removes an installed plugin from its folder and from the list of accepted plugins.

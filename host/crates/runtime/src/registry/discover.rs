@@ -256,6 +256,7 @@ fn find_only_component(folder: &Path) -> Result<Option<PathBuf>, PluginProblem> 
     }
 }
 
-fn is_wasm_file(path: &Path) -> bool {
+/// Whether a path names a component: by its ending, and it is not a folder.
+pub(crate) fn is_wasm_file(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "wasm") && !path.is_dir()
 }

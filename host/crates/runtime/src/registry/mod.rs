@@ -26,8 +26,8 @@ use crate::gate::Gate;
 
 pub use crate::executor::PluginKind;
 pub use audited_registry::AuditedRegistry;
-pub(crate) use discover::MANIFEST;
 pub use discover::PluginProblem;
+pub(crate) use discover::{MANIFEST, is_wasm_file};
 pub use entry::{ComponentFacts, PluginAvailability, RegisteredPlugin};
 pub use load::{LoadParts, PluginSelection};
 pub(crate) use replaced::ReplacedPlugins;
