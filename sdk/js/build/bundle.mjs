@@ -33,7 +33,7 @@ function options(project, engine) {
     absWorkingDir: project.folder,
     entryPoints: [{ in: `${SDK}/entry`, out: "plugin" }],
     inject: [`${SDK}/globals`],
-    define: { "Math.random": "sallyportMathRandom", "process.env.NODE_ENV": '"production"' },
+    define: { "process.env.NODE_ENV": '"production"' },
     plugins: [sdkPlugin(project, engine)],
     bundle: true,
     write: false,

@@ -4,6 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { BuildError } from "./error.mjs";
 import { authorMessage } from "./lines.mjs";
+import { deterministicRuntime } from "./quickjs-runtime.mjs";
 import { WORLD } from "./world.mjs";
 
 /**
@@ -19,7 +20,9 @@ const quickjs = {
   async componentize({ bundled, world, work, tools }) {
     const { componentize } = await tools.load("componentize-qjs");
     const jsPath = await writeBundle(work, bundled);
-    const options = { witPath: world, world: WORLD, jsSource: bundled.source, jsPath, sync: true, stubWasi: false };
+    const runtimeBytes = await deterministicRuntime(await tools.pathOf("componentize-qjs"));
+    const runtime = runtimeBytes ? { runtimeBytes } : { sync: true };
+    const options = { witPath: world, world: WORLD, jsSource: bundled.source, jsPath, ...runtime };
     const { component } = await componentize(options).catch((error) => refuse(error, bundled));
     return withRealNamespace(component);
   },

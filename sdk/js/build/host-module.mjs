@@ -19,10 +19,11 @@ const OVER_WASI = [
 
 /** Returns the source of the module. An unused import is left out of the bundle. */
 export function hostModule(requests, engine) {
-  const namespace = ([name, path]) => `import * as ${name} from ${JSON.stringify(path)};\nexport { ${name} };`;
+  const namespace = ([name, path]) => `import * as ${name}Host from ${JSON.stringify(path)};\nexport const ${name} = /* @__PURE__ */ guarded(${JSON.stringify(LABELS[name] ?? name)}, ${name}Host);`;
   const requested = REQUESTED.map(([name, request, path]) => (requests.has(request) ? namespace([name, path]) : absent(name)));
   const adapted = OVER_WASI.map(([name, wanted, path]) => (wanted.some((one) => requests.has(one)) ? from(name, path) : absent(name)));
   return [
+    GUARDED,
     ...ALWAYS.map(namespace),
     ...requested,
     ...adapted,
@@ -31,6 +32,20 @@ export function hostModule(requests, engine) {
     `export const toU64 = ${engine.toU64};`,
   ].join("\n");
 }
+
+/** What authors know by another name. */
+const LABELS = { config: "settings", log: "the log" };
+
+/** While the component is built there is no host, and a call of it would end the engine. */
+const GUARDED = `import { needHost } from "./src/wasm/life.js";
+function guarded(name, functions) {
+  return new Proxy(functions, {
+    get(target, key) {
+      needHost(name);
+      return target[key];
+    },
+  });
+}`;
 
 const absent = (name) => `export const ${name} = undefined;`;
 const from = (name, path) => `export { ${name} } from ${JSON.stringify(path)};`;

@@ -2,7 +2,7 @@
 // the plugin names it.
 
 export { AbortController, AbortSignal } from "../web/abort.js";
-export { crypto, mathRandom as sallyportMathRandom } from "../web/crypto.js";
+export { crypto } from "../web/crypto.js";
 export { fetch, Request, Response } from "../web/fetch.js";
 export { Headers } from "../web/headers.js";
 export { URLSearchParams } from "../web/search-params.js";

@@ -3,6 +3,7 @@
 import { findTool, readArguments, readOutput, witError } from "../call.js";
 import { log } from "../log.js";
 import { exportedTools } from "../tool.js";
+import { begin } from "./life.js";
 import { takeUnhandled } from "./promise.js";
 import { settle } from "./timers.js";
 import { authorStack, described } from "./trace.js";
@@ -13,7 +14,10 @@ export function serve(author) {
   const specs = tools.map((tool) => tool.spec);
   return {
     listTools: () => specs,
-    callTool: (context, name, json) => callTool(tools, context, name, json),
+    callTool(context, name, json) {
+      begin();
+      return callTool(tools, context, name, json);
+    },
   };
 }
 

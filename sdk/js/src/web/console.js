@@ -1,6 +1,7 @@
 // `console`, which writes to the operator's log.
 
 import { log } from "../log.js";
+import { authorStack } from "../wasm/trace.js";
 
 /** Most levels of nested objects that are printed. */
 const DEPTH_MAX = 4;
@@ -11,7 +12,7 @@ export function inspect(value, depth = 0, parents = []) {
   if (typeof value === "bigint") return `${value}n`;
   if (typeof value === "function") return `[function ${value.name || "anonymous"}]`;
   if (typeof value !== "object" || value === null) return String(value);
-  if (value instanceof Error) return value.stack?.includes(value.message) ? value.stack : `${value.name}: ${value.message}\n${value.stack ?? ""}`.trimEnd();
+  if (value instanceof Error) return authorStack(value);
   if (parents.includes(value)) return "[circular]";
   if (depth >= DEPTH_MAX) return Array.isArray(value) ? "[…]" : "{…}";
   return inspectObject(value, depth, [...parents, value]);
