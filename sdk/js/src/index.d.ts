@@ -57,7 +57,8 @@ export interface Schema<T> {
 }
 /** A property that may be left out. */
 export interface OptionalSchema<T> extends Schema<T | undefined> {
-  readonly __optional?: true;
+  /** A mark for the compiler only. */
+  readonly __optional: true;
 }
 /** A schema with a smallest and a largest value or length. */
 export interface SizedSchema<T, Limit> extends Schema<T> {
@@ -72,7 +73,7 @@ export interface StringSchema extends SizedSchema<string, number> {
 type Literal = string | number | boolean | null;
 type Shape = { readonly [key: string]: Schema<any> };
 type Flat<T> = { [K in keyof T]: T[K] } & {};
-type OptionalKeys<S extends Shape> = { [K in keyof S]: S[K] extends OptionalSchema<any> ? (undefined extends Infer<S[K]> ? K : never) : never }[keyof S];
+type OptionalKeys<S extends Shape> = { [K in keyof S]: S[K] extends { readonly __optional: true } ? K : never }[keyof S];
 type Values<S extends Shape> = Flat<
   { [K in Exclude<keyof S, OptionalKeys<S>>]: Infer<S[K]> } & { [K in OptionalKeys<S>]?: Infer<S[K]> }
 >;

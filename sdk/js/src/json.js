@@ -4,6 +4,9 @@
 /** The host reads nested JSON to about this depth. */
 const DEPTH_MAX = 120;
 
+/** Most characters of a path in a message. */
+const PATH_CHARS_MAX = 80;
+
 /** An integer that a number cannot hold exactly has at least this many digits. */
 const LONG_DIGITS = /\d{16}/;
 
@@ -18,12 +21,34 @@ export class JsonError extends TypeError {}
  * @param {string} text
  */
 export function fromJson(text) {
-  return LONG_DIGITS.test(text) ? JSON.parse(text, reviveInteger) : JSON.parse(text);
+  if (!LONG_DIGITS.test(text)) return JSON.parse(text);
+  return knowsSource() ? JSON.parse(text, reviveSource) : parseMarked(text);
 }
 
-function reviveInteger(_key, value, context) {
+/** Whether the engine shows a reviver the text of a number. */
+function knowsSource() {
+  return JSON.parse("1", (_key, value, context) => context?.source === "1");
+}
+
+function reviveSource(_key, value, context) {
   if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
-  return INTEGER.test(context?.source ?? "") ? BigInt(context.source) : value;
+  return INTEGER.test(context.source) ? BigInt(context.source) : value;
+}
+
+/** A text or a number in JSON. */
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/gs;
+
+/** Parses with long integers as marked texts, which then become BigInts. */
+function parseMarked(text) {
+  let mark = "#";
+  while (text.includes(mark)) mark += "#";
+  const marked = text.replace(TOKEN, (token) => {
+    return INTEGER.test(token) && !Number.isSafeInteger(Number(token)) ? `"${mark}${token}"` : token;
+  });
+  const revive = (_key, value) => {
+    return typeof value === "string" && value.startsWith(mark) ? BigInt(value.slice(mark.length)) : value;
+  };
+  return JSON.parse(marked, revive);
 }
 
 /**
@@ -44,6 +69,7 @@ function write(value, state) {
     case "number":
       return writeNumber(value, state);
     case "bigint":
+      return writeBigInt(value, state);
     case "boolean":
       return String(value);
     case "undefined":
@@ -58,6 +84,13 @@ function write(value, state) {
 function writeNumber(value, state) {
   if (!Number.isFinite(value)) {
     throw failure(state, `is ${value}, which JSON cannot hold. Return null or a text instead`);
+  }
+  return String(value);
+}
+
+function writeBigInt(value, state) {
+  if (value < -(2n ** 63n) || value >= 2n ** 64n) {
+    throw failure(state, "is beyond 64 bits, where readers of JSON lose digits. Return it as a text");
   }
   return String(value);
 }
@@ -121,7 +154,9 @@ function adviceFor(value) {
 }
 
 function failure(state, what) {
-  return new JsonError(`${state.place}${pathText(state.path)} ${what}`);
+  const path = pathText(state.path);
+  const shown = path.length > PATH_CHARS_MAX ? `${path.slice(0, PATH_CHARS_MAX)}…` : path;
+  return new JsonError(`${state.place}${shown} ${what}`);
 }
 
 /** Writes a path as JavaScript does: `.items[3]["a b"]`. */

@@ -19,9 +19,6 @@ export function host(setup?: {
   fetch?: (request: Request) => Response | Promise<Response>;
 }): void;
 
-/** Gives the real `fetch` back. */
-export function realFetch(): void;
-
 /** What the plugin has logged, sent, reported and kept since `host()`. */
 export const recorded: {
   readonly log: { level: string; message: string }[];

@@ -3,10 +3,12 @@
 import { readArguments, readOutput } from "./call.js";
 import { toJson } from "./json.js";
 import { fake, resetFake } from "./native/host.js";
+import { fetch as guestFetch } from "./web/fetch.js";
 
 const CONTEXT = { callId: "call-1", sessionId: "session-1", userId: "local", conversationId: undefined, deadlineMs: 30_000 };
 
-const nativeFetch = globalThis.fetch;
+// The plugin's requests go to the stand-in, with the same rules as in a component.
+globalThis.fetch = guestFetch;
 
 /**
  * Calls a tool as the host does: the arguments and the result pass through JSON. Rejects with the
@@ -32,16 +34,7 @@ export function host({ settings = {}, secrets = {}, grant = [], files = {}, envi
   for (const [path, contents] of Object.entries(files)) {
     fake.files.set(path, typeof contents === "string" ? new TextEncoder().encode(contents) : contents);
   }
-  globalThis.fetch = fetch ? async (input, init) => fetch(new Request(input, init)) : nativeRefusal;
-}
-
-async function nativeRefusal(input) {
-  throw Object.assign(new TypeError(`${new URL(String(input?.url ?? input)).origin} may not be reached: the test grants nothing`), { kind: "denied" });
-}
-
-/** Gives the real `fetch` back to a test. */
-export function realFetch() {
-  globalThis.fetch = nativeFetch;
+  if (fetch) fake.answer = ({ url, method, headers, body }) => fetch(new Request(url.href, { method, headers, body: body.length > 0 ? body : undefined }));
 }
 
 /** What the plugin has logged, sent, reported and kept since `host()`. */

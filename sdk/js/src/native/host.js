@@ -1,6 +1,8 @@
 // The stand-in for the host outside of WebAssembly, for tests. `testing.js` sets it up. Anything that
 // is not set up behaves as with an empty policy.
 
+import { HttpError } from "../web/http-error.js";
+
 /** What the stand-in gives and has recorded. */
 export const fake = {};
 
@@ -94,7 +96,15 @@ export const state = {
   },
 };
 
-export const http = undefined;
+export const http = {
+  async exchange(request) {
+    if (!fake.answer) throw HttpError.denied(request);
+    const response = await fake.answer(request);
+    const body = new Uint8Array(await response.arrayBuffer());
+    if (body.length > request.bytesMax) throw HttpError.tooLarge(request);
+    return { status: response.status, headers: [...response.headers], body };
+  },
+};
 
 export const environment = { getEnvironment: () => Object.entries(fake.environment) };
 

@@ -103,10 +103,10 @@ function plainRequest(request, limits) {
 }
 
 /** Sends a request and follows its redirects. The policy decides about each of them. */
-function follow(functions, first, redirect) {
+async function follow(functions, first, redirect) {
   let request = first;
   for (let count = 0; count <= REDIRECTS_MAX; count += 1) {
-    const answer = functions.exchange(request);
+    const answer = await functions.exchange(request);
     const location = redirectTarget(request, answer);
     if (location === undefined || redirect === "manual") return responseOf(request, answer, count > 0);
     if (redirect === "error") throw HttpError.unreachable(request, "it redirects to another address");

@@ -6,7 +6,7 @@ export class URLSearchParams {
   #changed = () => {};
 
   constructor(init = "", changed = undefined) {
-    if (typeof init === "string") this.#pairs = parsePairs(init.replace(/^\?/, ""));
+    if (typeof init === "string") this.#pairs = parsePairs(wellFormed(init).replace(/^\?/, ""));
     else if (typeof init?.[Symbol.iterator] === "function") this.#pairs = [...init].map(([name, value]) => [wellFormed(name), wellFormed(value)]);
     else this.#pairs = Object.entries(init ?? {}).map(([name, value]) => [wellFormed(name), wellFormed(value)]);
     if (changed) this.#changed = changed;
