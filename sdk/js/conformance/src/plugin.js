@@ -129,11 +129,10 @@ export const secretKnown = tool({
 export const trap = tool({
   name: "trap",
   description: "Traps.",
-  // Deep recursion is an exception in JavaScript, and so is every other mistake of the author. Only
-  // memory that cannot be had ends the engine.
+  // A mistake is an exception in JavaScript. Only recursion without end stops the engine itself.
   run() {
-    const hoard = [];
-    for (;;) hoard.push(new Uint8Array(2 ** 24).fill(1));
+    const deeper = (depth) => deeper(depth + 1) + 1;
+    return deeper(0);
   },
 });
 
