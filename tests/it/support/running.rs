@@ -1,6 +1,7 @@
 //! The program while it runs: what it has said so far, and how it is made to end.
 
 use std::{
+    io::Write,
     process::Child,
     thread,
     time::{Duration, Instant},
@@ -68,6 +69,11 @@ impl Running {
         let (_, stderr) = self.said();
         let line = stderr.lines().find_map(|line| line.split_once(text));
         line.unwrap().1.trim().to_owned()
+    }
+
+    /// Writes to its standard input.
+    pub(crate) fn says(&mut self, text: &str) {
+        self.child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
     /// Closes its standard input.

@@ -45,6 +45,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(sallyport_store::timers::L
 /// start.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(2);
 
+/// The warning for firings that did not end in time.
+const INTERRUPTED: &str = "a timer was still firing when the program ended; it fires again at the \
+                           next start";
+
 /// How long a timer waits if its plugin had no free place. Each try is audited, so the pause is not
 /// short.
 const BUSY_RETRY_PAUSE: Duration = Duration::from_secs(10);
@@ -121,7 +125,9 @@ impl TimekeeperState {
             }
         }
         let rest = async { while firings.join_next().await.is_some() {} };
-        let _ = timeout(SHUTDOWN_TIME_MAX, rest).await;
+        if timeout(SHUTDOWN_TIME_MAX, rest).await.is_err() {
+            self.warn_once(INTERRUPTED);
+        }
     }
 
     /// Starts as many firings as there are free places.
