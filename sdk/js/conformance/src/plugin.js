@@ -15,9 +15,9 @@ export const types = tool({
     choice: s.enum(["red", "green", "blue"]),
     items: s.array(s.string()),
     record: s.object({ x: s.number(), y: s.number() }),
-    note: s.string().optional(),
+    note: s.string().nullable().default(null),
   },
-  run: (args) => args,
+  run: (args) => ({ ...args, big: String(args.big) }),
 });
 
 export const echo = tool({
@@ -99,7 +99,7 @@ export const writeFile = tool({
 export const stateSet = tool({
   name: "state_set",
   description: "Keeps a value.",
-  parameters: { key: s.string(), value: s.any() },
+  parameters: { key: s.string(), value: s.string() },
   run({ key, value }) {
     state.set(key, value);
   },
