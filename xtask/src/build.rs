@@ -156,13 +156,16 @@ fn script_folders() -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
+/// Folders of the plugins that this program builds. `sallyport plugin build` builds the others, which
+/// are in other languages.
 fn plugin_folders(source: &Path) -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for entry in
         fs::read_dir(source).with_context(|| format!("cannot read {}", source.display()))?
     {
         let path = entry?.path();
-        if path.join("plugin.toml").is_file() {
+        let is_built_here = path.join("Cargo.toml").is_file() || python::is_python(&path);
+        if path.join("plugin.toml").is_file() && is_built_here {
             folders.push(path);
         }
     }

@@ -178,6 +178,9 @@ export class Output {
   speech(sentence: string): this;
 }
 
+/** Parses JSON as `JSON.parse` does, but an integer beyond ±(2^53 − 1) becomes a BigInt. */
+export function parseJson(text: string): any;
+
 /** Writes lines to the operator's log. `console.log` and its relatives write there too. */
 export const log: Record<"trace" | "debug" | "info" | "warn" | "error", (message: unknown) => void>;
 

@@ -3,6 +3,7 @@
 export { AuthRequired, Denied, Failed, InvalidArguments, NotFound, ToolError, Unavailable } from "./errors.js";
 export { files } from "./files.js";
 export { environment } from "./environment.js";
+export { fromJson as parseJson } from "./json.js";
 export { log } from "./log.js";
 export { notify } from "./notify.js";
 export { Output } from "./output.js";

@@ -130,6 +130,7 @@ export const files = {
   },
 
   stat(path) {
+    needFolder(path);
     if (fake.files.has(path)) return { size: fake.files.get(path).length, isFolder: false };
     files.list(path);
     return { size: 0, isFolder: true };
@@ -153,7 +154,7 @@ function existing(path) {
 }
 
 function needFolder(path) {
-  const isGranted = files.granted().some((folder) => path.startsWith(`${folder}/`));
+  const isGranted = files.granted().some((folder) => path === folder || path.startsWith(`${folder}/`));
   if (!isGranted) throw variantError("not-permitted");
 }
 
