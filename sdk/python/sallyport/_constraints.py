@@ -53,6 +53,11 @@ def _length(holds: Callable[[int, int], bool], words: str) -> Callable[[Any], Ch
     return make
 
 
+def _is_multiple(value: float, step: float) -> bool:
+    # 0.3 / 0.1 is 2.9999999999999996, and a person means that it is 3.
+    return math.isclose(value / step, round(value / step), abs_tol=1e-9)
+
+
 def _pattern(pattern: Any) -> Check:
     compiled = re.compile(pattern)
 
@@ -72,7 +77,7 @@ _MAKERS: dict[str, tuple[tuple[type, ...], tuple[type, ...], Callable[[Any], Che
     "multipleOf": (
         _NUMBERS,
         _NUMBERS,
-        _bound(lambda value, step: math.isclose(math.remainder(value, step), 0), "a multiple of"),
+        _bound(lambda value, step: _is_multiple(value, step), "a multiple of"),
     ),
     "minLength": ((str,), (int,), _length(lambda length, limit: length >= limit, "at least")),
     "maxLength": ((str,), (int,), _length(lambda length, limit: length <= limit, "at most")),
@@ -131,7 +136,7 @@ def check_of(keyword: str, limit: Any, types: tuple[type, ...]) -> Check | None:
     if keyword in _TEXTS or keyword == "examples":
         wanted: tuple[type, ...] = (list,) if keyword == "examples" else (str,)
         if not isinstance(limit, wanted):
-            raise ValueError(f"{keyword} has to be a {wanted[0].__name__}")
+            raise ValueError(f"{keyword} has to be {'text' if wanted == (str,) else 'a list'}")
         return None
     if keyword not in _MAKERS:
         raise ValueError(f"there is no keyword {keyword}; there are {', '.join(_MAKERS)}")
@@ -139,7 +144,9 @@ def check_of(keyword: str, limit: Any, types: tuple[type, ...]) -> Check | None:
     if not set(about) & set(types):
         raise ValueError(f"{keyword} says nothing about this type")
     if not isinstance(limit, wanted) or isinstance(limit, bool) or limit != limit:
-        raise ValueError(f"{keyword} has to be a {wanted[0].__name__}")
+        raise ValueError(f"{keyword} has to be {'text' if wanted == (str,) else 'a number'}")
+    if keyword == "multipleOf" and limit <= 0:
+        raise ValueError("multipleOf has to be above 0")
     try:
         return make(limit)
     except re.error as error:

@@ -330,7 +330,7 @@ def _fields(cls: Any) -> list[Field] | None:
     except (NameError, TypeError) as error:
         raise UnsupportedType(f"{cls.__name__}: {error}", place_of(cls)) from None
     if typing.is_typeddict(cls):
-        return [Field(name, hint, name in cls.__required_keys__) for name, hint in hints.items()]
+        return [Field(name, hint, _is_required_key(cls, name, hint)) for name, hint in hints.items()]
     if issubclass(cls, tuple) and hasattr(cls, "_field_defaults"):
         defaults = cls._field_defaults
         return [
@@ -341,6 +341,14 @@ def _fields(cls: Any) -> list[Field] | None:
     if not dataclasses.is_dataclass(cls):
         return None
     return [_dataclass_field(field, hints) for field in dataclasses.fields(cls) if field.init]
+
+
+def _is_required_key(cls: Any, name: str, hint: Any) -> bool:
+    # With `from __future__ import annotations` the class itself does not see the markers.
+    origin = typing.get_origin(hint)
+    if origin in (typing.Required, typing.NotRequired):
+        return origin is typing.Required
+    return name in cls.__required_keys__
 
 
 def _dataclass_field(field: Any, hints: dict[str, Any]) -> Field:
