@@ -11,7 +11,7 @@ use std::{
 
 use sallyport_untrusted_file::FileStamp;
 
-/// How often the files are looked at.
+/// How often the files are looked at, unless the watcher is to be quicker.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Most files that are looked at. A folder with more is not one of plugins.
@@ -27,13 +27,20 @@ pub struct PluginWatch {
     lock_file: PathBuf,
     /// The files when the plugins were last loaded.
     loaded: Vec<SeenFile>,
+    look_every: Duration,
 }
 
 impl PluginWatch {
     /// Watches folders of plugins, and the file that lists the accepted ones.
     pub fn new(folders: Vec<PathBuf>, lock_file: PathBuf) -> Self {
         let loaded = look(&folders, &lock_file);
-        Self { folders, lock_file, loaded }
+        Self { folders, lock_file, loaded, look_every: LOOK_EVERY }
+    }
+
+    /// Looks more often or less often.
+    #[must_use]
+    pub fn with_interval(self, look_every: Duration) -> Self {
+        Self { look_every, ..self }
     }
 
     /// Waits until the files differ from those at the last call, and then stay the same for a
@@ -41,7 +48,7 @@ impl PluginWatch {
     pub async fn wait_for_change(&mut self) {
         let mut before = None;
         loop {
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(self.look_every).await;
             let (folders, lock_file) = (self.folders.clone(), self.lock_file.clone());
             let seen = tokio::task::spawn_blocking(move || look(&folders, &lock_file)).await;
             let Ok(seen) = seen else { continue };

@@ -84,7 +84,7 @@ pub use grant::Grant;
 pub use grant_note::GrantNote;
 pub use guarded_folders::MachineFacts;
 pub use limits::{GlobalLimits, PluginLimits};
-pub use manifest::{InstanceLifetime, Manifest, PluginRole};
+pub use manifest::{InstanceLifetime, MANIFEST_SECTION, Manifest, PluginRole};
 pub use net::{
     NetGrant, NetPattern, NetPermit, RequestFormError, UrlOrigin, is_plain_path, is_public_address,
     parse_request, rebuild_url,

@@ -13,6 +13,9 @@ use crate::{
     source::{HintedError, SourceError, quoted},
 };
 
+/// Name of the custom section of a component that contains its manifest.
+pub const MANIFEST_SECTION: &str = "sallyport-manifest";
+
 /// Longest version, in bytes.
 const VERSION_BYTES_MAX: usize = 64;
 

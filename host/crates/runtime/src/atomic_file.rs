@@ -32,7 +32,7 @@ pub fn replace_file(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 /// # Errors
 ///
 /// The folder cannot be created or written to, or the disk is full. The old file is unchanged.
-pub(crate) fn replace_user_file(path: &Path, text: &str) -> io::Result<()> {
+pub fn replace_user_file(path: &Path, text: &str) -> io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     DirBuilder::new().recursive(true).mode(0o700).create(parent_folder(&path))?;
     let mode = fs::metadata(&path).map_or(PRIVATE_MODE, |info| info.permissions().mode());

@@ -11,8 +11,10 @@ use sallyport_contract::{
     CallReport, Consent, HostNameResolver, PluginName, Principal, RequestedCall, Services,
     ToolDescriptor, ToolId, Toolbox, mangle::ToolNameCollision,
 };
-use sallyport_policy::{SecretSource, source::nearest_match};
-use sallyport_sandbox::{CompileProgress, Compiler, Sandbox, SandboxOptions, SystemResolver};
+use sallyport_policy::SecretSource;
+use sallyport_sandbox::{
+    CompileProgress, Compiler, Sandbox, SandboxOptions, Simulation, SystemResolver,
+};
 use sallyport_session::{SessionHandle, UnattendedConsent};
 use sallyport_store::{AuditEntry, AuditFilter, AuditLog, HostStore, StoreError, audit::HostUser};
 use tokio::sync::{Mutex, broadcast};
@@ -20,12 +22,13 @@ use tokio::sync::{Mutex, broadcast};
 use crate::{
     config::{ConfigError, HostSettings},
     gate::{Activity, Gate, GateParts, GrantDesk, MessageSink, PolicyLoadError},
+    load_reports::{compiling_notice, report_still_compiling, report_unused_settings},
     lock::{LockError, LockFile},
-    notice::{HostNotice, NoticeSink},
+    notice::{HostNotice, NoticeSink, warning_reporter},
     observer::RunObserver,
     registry::{
-        AuditedRegistry, LoadParts, PluginAvailability, PluginChanges, PluginLookupError,
-        PluginSelection, Registry, ReplacedPlugins,
+        AuditedRegistry, LoadParts, PluginChanges, PluginLookupError, PluginSelection, Registry,
+        ReplacedPlugins,
     },
     roles::{RoleError, SessionRoles, guide::GuideError},
     services::{Browser, HostServices, HostServicesParts, Subscription},
@@ -105,6 +108,8 @@ pub struct HostOptions {
     pub compiler: Option<Compiler>,
     /// Keeps everything that outlives the program. The default is SQLite in the state folder.
     pub store: Option<HostStore>,
+    /// The parts of the world that are simulated for plugins, for tests of them.
+    pub simulation: Simulation,
 }
 
 impl HostOptions {
@@ -122,6 +127,7 @@ impl HostOptions {
             resolver: Arc::new(SystemResolver::default()),
             compiler: None,
             store: None,
+            simulation: Simulation::default(),
         }
     }
 }
@@ -165,7 +171,13 @@ impl Host {
     /// error: [`Registry::problems`] lists it.
     pub async fn open(settings: &HostSettings, options: HostOptions) -> Result<Self, HostError> {
         let HostOptions { selection, consent, notices, activity, observer, .. } = options;
-        let sandbox = create_sandbox(settings, options.compiler, options.resolver, &notices);
+        let sandbox = create_sandbox(
+            settings,
+            options.compiler,
+            options.resolver,
+            options.simulation,
+            &notices,
+        );
         let store = options.store.map_or_else(|| open_store(settings), Ok)?;
         // The log's thread opens the database while plugins are loaded.
         let log = Arc::new(store.audit_log());
@@ -227,13 +239,33 @@ impl Host {
     ///
     /// The lock cannot be used.
     pub async fn reload(&self, settings: &HostSettings) -> Result<PluginChanges, HostError> {
+        self.reload_with(settings, &*self.accepts_change).await
+    }
+
+    /// Does the same without a question: a changed plugin stays disabled until the user accepts it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`reload`](Self::reload).
+    pub async fn reload_silently(
+        &self,
+        settings: &HostSettings,
+    ) -> Result<PluginChanges, HostError> {
+        self.reload_with(settings, &|_, _| false).await
+    }
+
+    async fn reload_with(
+        &self,
+        settings: &HostSettings,
+        accepts_change: &(dyn Fn(&PluginName, &[String]) -> bool + Send + Sync),
+    ) -> Result<PluginChanges, HostError> {
         let _reloading = self.reloading.lock().await;
         let previous = self.registry();
         let load_options = LoadOptions {
             sandbox: Arc::clone(&self.sandbox),
             selection: self.selection.clone(),
             pins_new_plugins: true,
-            accepts_change: &*self.accepts_change,
+            accepts_change,
             previous: Some(&previous),
             compile_wait: OPEN_COMPILE_WAIT,
         };
@@ -407,7 +439,8 @@ pub async fn load_for_inspection(
         CompileWait::Complete => UNLIMITED_COMPILE_WAIT,
     };
     let gate = open_inspection_gate(settings, notices)?;
-    let sandbox = create_sandbox(settings, None, Arc::new(SystemResolver::default()), notices);
+    let (resolver, simulation) = (Arc::new(SystemResolver::default()), Simulation::default());
+    let sandbox = create_sandbox(settings, None, resolver, simulation, notices);
     let load_options = LoadOptions {
         sandbox,
         selection,
@@ -456,14 +489,16 @@ fn create_sandbox(
     settings: &HostSettings,
     compiler: Option<Compiler>,
     resolver: Arc<dyn HostNameResolver>,
+    simulation: Simulation,
     notices: &NoticeSink,
 ) -> Arc<Sandbox> {
     let this_program = || Compiler::from_current_program(settings.compile.compile_limits());
-    let (sandbox, warning) = Sandbox::new(SandboxOptions {
+    let options = SandboxOptions {
         cache_dir: Some(settings.paths.cache.join("compiled")),
         compiler: compiler.unwrap_or_else(this_program),
         resolver,
-    });
+    };
+    let (sandbox, warning) = Sandbox::with_simulation(options, simulation);
     if let Some(warning) = warning {
         notices(HostNotice::Sandbox(warning));
     }
@@ -506,12 +541,6 @@ fn open_inspection_gate(
         audit: None,
         grant_desk: Arc::default(),
     })
-}
-
-/// Returns a function that reports sentences as warnings.
-pub fn warning_reporter(notices: &NoticeSink) -> MessageSink {
-    let notices = Arc::clone(notices);
-    Arc::new(move |text| notices(HostNotice::Warning(text.to_owned())))
 }
 
 /// How to load plugins.
@@ -567,32 +596,4 @@ async fn load_registry(
         report_unused_settings(settings, &registry, notices);
     }
     Ok(registry)
-}
-
-fn compiling_notice(progress: &CompileProgress<'_>) -> HostNotice {
-    let CompileProgress { done, total, waiting } = progress;
-    let stems = waiting.iter().filter_map(|path| path.file_stem());
-    let waiting = stems.map(|stem| stem.to_string_lossy().into_owned()).collect();
-    HostNotice::Compiling { done: *done, total: *total, waiting }
-}
-
-fn report_still_compiling(registry: &Registry, notices: &NoticeSink) {
-    let compiling =
-        registry.entries().filter(|entry| *entry.availability() == PluginAvailability::Compiling);
-    let names: Vec<PluginName> = compiling.map(|entry| entry.name().clone()).collect();
-    if !names.is_empty() {
-        notices(HostNotice::StillCompiling(names));
-    }
-}
-
-/// Reports settings for plugins that do not exist, because a misspelt name would otherwise be
-/// ignored silently. A rejected plugin has its own report.
-fn report_unused_settings(settings: &HostSettings, registry: &Registry, notices: &NoticeSink) {
-    for plugin in settings.plugin_settings.keys() {
-        if matches!(registry.find_plugin(plugin.as_str()), Err(PluginLookupError::Unknown { .. })) {
-            let names = registry.entries().map(|entry| entry.name().as_str());
-            let suggestion = nearest_match(plugin.as_str(), names).map(str::to_owned);
-            notices(HostNotice::UnusedSettings { plugin: plugin.clone(), suggestion });
-        }
-    }
 }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use sallyport_contract::PluginName;
 
-use crate::config::ForeignFile;
+use crate::{config::ForeignFile, gate::MessageSink};
 
 /// A report for the operator or the user. No notice stops the host.
 #[derive(Debug, Clone)]
@@ -53,6 +53,12 @@ pub enum HostNotice {
 
 /// Receives notices. It is called from any thread and must not block.
 pub type NoticeSink = Arc<dyn Fn(HostNotice) + Send + Sync>;
+
+/// Returns a function that reports sentences as warnings.
+pub fn warning_reporter(notices: &NoticeSink) -> MessageSink {
+    let notices = Arc::clone(notices);
+    Arc::new(move |text| notices(HostNotice::Warning(text.to_owned())))
+}
 
 /// Drops every notice.
 pub fn no_notices() -> NoticeSink {

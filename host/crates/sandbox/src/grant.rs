@@ -17,6 +17,7 @@ use std::{
     os::{fd::OwnedFd, unix::fs::OpenOptionsExt},
     path::{Path, PathBuf},
     sync::Arc,
+    time::SystemTime,
 };
 
 use rustix::fs::OFlags;
@@ -34,6 +35,7 @@ use crate::{
     },
     limits::RANDOM_BYTES_MAX,
     run_context::RunContext,
+    simulation::StoppedClock,
 };
 
 /// Largest single file that is copied for a guest, in bytes. Folders have no such limit.
@@ -96,10 +98,12 @@ pub(crate) fn open_guest_resources(
     output: &[GuestOutput; 2],
     env: &[(String, String)],
     disk: &SharedDiskState,
+    simulated_now: Option<SystemTime>,
 ) -> Result<GuestResources, GrantOpenError> {
     let run_context = current_run.context();
     let (files, file_copies) = open_granted_files(current_run, run_context.initial_grant(), disk)?;
-    Ok(GuestResources { wasi: build_wasi_context(&run_context, output, env), files, file_copies })
+    let wasi = build_wasi_context(&run_context, output, env, simulated_now);
+    Ok(GuestResources { wasi, files, file_copies })
 }
 
 /// Opens the folders and files of a grant, with the folder of file copies.
@@ -170,6 +174,7 @@ fn build_wasi_context(
     run_context: &RunContext,
     [stdout, stderr]: &[GuestOutput; 2],
     env: &[(String, String)],
+    simulated_now: Option<SystemTime>,
 ) -> WasiCtx {
     let mut context = WasiCtxBuilder::new();
     match &run_context.role_links.program {
@@ -181,6 +186,9 @@ fn build_wasi_context(
             context.stdin(program.stdin()).stdout(program.stdout()).stderr(stderr)
         }
     };
+    if let Some(now) = simulated_now {
+        context.wall_clock(StoppedClock(now));
+    }
     context
         .allow_tcp(false)
         .allow_udp(false)

@@ -219,7 +219,13 @@ impl Sandbox {
         let current_run = CurrentRun::new(run_context);
         let output =
             [LogLevel::Info, STDERR_LEVEL].map(|level| GuestOutput::new(&current_run, level));
-        let opened = grant::open_guest_resources(&current_run, &output, &environment, &self.disk)?;
+        let opened = grant::open_guest_resources(
+            &current_run,
+            &output,
+            &environment,
+            &self.disk,
+            self.simulation.now,
+        )?;
         let limits = run_context.initial_grant().limits().clone();
         Ok(Guest {
             wasi: opened.wasi,
@@ -231,6 +237,7 @@ impl Sandbox {
                 resolver: Arc::clone(&self.resolver),
                 tls: Arc::clone(&self.tls),
                 usage: Arc::new(HttpUsage::default()),
+                simulated_network: self.simulation.network.clone(),
             },
             memory: MemoryAccount::new(limits.memory_bytes),
             run_context: Arc::clone(run_context),

@@ -29,6 +29,7 @@ use crate::{
     limits::{FIBER_STACK_BYTES, WASM_STACK_BYTES},
     mutex::lock_mutex,
     net::{TlsClient, error_codes},
+    simulation::Simulation,
     ticker::EpochTicker,
 };
 
@@ -52,6 +53,7 @@ pub struct Sandbox {
     /// The warm instances of all plugins.
     instance_pools: Mutex<Vec<Weak<InstancePool>>>,
     engine: OnceLock<Arc<WasmEngine>>,
+    pub(crate) simulation: Simulation,
 }
 
 /// The configured wasmtime engine. All guests share it, and it contains no state of any guest.
@@ -77,6 +79,14 @@ impl Sandbox {
     /// Creates a sandbox. If the cache folder cannot be used, the sandbox works without it and the
     /// second value states why.
     pub fn new(options: SandboxOptions) -> (Arc<Self>, Option<String>) {
+        Self::with_simulation(options, Simulation::default())
+    }
+
+    /// Creates a sandbox as [`new`](Self::new) does, in which parts of the world are simulated.
+    pub fn with_simulation(
+        options: SandboxOptions,
+        simulation: Simulation,
+    ) -> (Arc<Self>, Option<String>) {
         LazyLock::force(&STARTED_MS);
         let (cache, warning) = match &options.cache_dir {
             None => (ComponentCache::without_folder(options.compiler), None),
@@ -99,6 +109,7 @@ impl Sandbox {
             disk: Arc::default(),
             instance_pools: Mutex::default(),
             engine: OnceLock::new(),
+            simulation,
         };
         (Arc::new(sandbox), warning)
     }

@@ -37,6 +37,17 @@ pub const BROWSER: &str = "SALLYPORT_BROWSER";
 /// How long a start waits for plugins that are not compiled yet, such as `10s`.
 pub const COMPILE_WAIT: &str = "SALLYPORT_COMPILE_WAIT";
 
+/// Cargo's own folder, for builds of plugins.
+pub const CARGO_HOME: &str = "CARGO_HOME";
+/// A Python that has componentize-py, for builds of plugins.
+pub const PYTHON: &str = "SALLYPORT_PYTHON";
+/// A folder with the npm packages that build JavaScript plugins.
+pub const NODE_MODULES: &str = "SALLYPORT_NODE_MODULES";
+/// The Zig compiler, for builds of C and C++ plugins.
+pub const ZIG: &str = "SALLYPORT_ZIG";
+/// The Go compiler, for builds of plugins.
+pub const GO: &str = "SALLYPORT_GO";
+
 /// The environment as it was when the process started.
 #[derive(Clone)]
 pub struct Env(BTreeMap<String, String>);

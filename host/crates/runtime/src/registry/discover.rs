@@ -2,7 +2,8 @@
 //!
 //! A plugin is a folder with a `plugin.toml` and a component next to it, a folder with only a
 //! component, a single `.wasm` file, or a folder with a `definition.json` and a program. A
-//! component without a manifest requests nothing, so it can be granted nothing. An invalid plugin
+//! component without a manifest beside it may have one inside, in a custom section. One without any
+//! requests nothing, so it can be granted nothing. An invalid plugin
 //! is reported and does not affect the others.
 
 use std::{
@@ -14,6 +15,7 @@ use std::{
 use sallyport_contract::PluginName;
 use sallyport_policy::Manifest;
 use sallyport_process::{ScriptError, find_program};
+use sallyport_sandbox::read_embedded_manifest;
 use sallyport_untrusted_file as untrusted_file;
 
 use crate::{
@@ -218,19 +220,39 @@ fn read_manifest(path: &Path) -> Result<Manifest, PluginProblem> {
     let text = untrusted_file::read_text(path, MANIFEST_BYTES_MAX).map_err(|error| {
         PluginProblem::new(path, format!("cannot read it: {error}"), "check the file")
     })?;
-    Manifest::parse(&path.display().to_string(), &text).map_err(|error| PluginProblem {
+    parse_manifest(path, "", &text)
+}
+
+fn parse_manifest(path: &Path, place: &str, text: &str) -> Result<Manifest, PluginProblem> {
+    Manifest::parse(&path.display().to_string(), text).map_err(|error| PluginProblem {
         location: path.to_owned(),
         plugin: None,
-        message: format!("line {}, column {}: {}", error.line, error.column, error.message),
+        message: format!("{place}line {}, column {}: {}", error.line, error.column, error.message),
         hint: error.hint,
     })
 }
 
-/// A component without a manifest gets its name from the file or folder.
+/// The manifest that a build put into the component.
+fn embedded_manifest(component: &Path) -> Result<Option<Manifest>, PluginProblem> {
+    let text = read_embedded_manifest(component).map_err(|error| {
+        PluginProblem::new(
+            component,
+            format!("cannot read its manifest: {error}"),
+            "build it again",
+        )
+    })?;
+    text.map(|text| parse_manifest(component, "its embedded manifest, ", &text)).transpose()
+}
+
+/// A component without a manifest beside it has one inside, or else gets its name from the file or
+/// folder.
 fn candidate_without_manifest(
     path: &Path,
     component: PathBuf,
 ) -> Result<PluginCandidate, PluginProblem> {
+    if let Some(manifest) = embedded_manifest(&component)? {
+        return Ok(PluginCandidate { manifest, source: CandidateSource::Component(component) });
+    }
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let name: PluginName = stem.parse().map_err(|error| {
         PluginProblem::new(path, format!("{error}"), "rename it, or add a plugin.toml with a name")

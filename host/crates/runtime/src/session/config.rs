@@ -12,8 +12,8 @@ use sallyport_session::{MemoryMode, SessionMemory, SessionOptions, TurnLimits};
 use super::{SessionError, check_key};
 use crate::{
     config::HostSettings,
-    host::{Host, warning_reporter},
-    notice::HostNotice,
+    host::Host,
+    notice::{HostNotice, warning_reporter},
     recall::UserMemories,
     roles::guide::AssistantDefinition,
 };

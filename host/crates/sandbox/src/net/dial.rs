@@ -30,10 +30,10 @@ const ADDRESSES_MAX: usize = 8;
 const NEXT_ADDRESS_DELAY: Duration = Duration::from_millis(250);
 
 /// A connection, direct or through a proxy.
-pub(super) type BoxedConnection = Box<dyn DuplexConnection>;
+pub type BoxedConnection = Box<dyn DuplexConnection>;
 
 /// Reads and writes.
-pub(super) trait DuplexConnection: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait DuplexConnection: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> DuplexConnection for T {}
 
@@ -54,6 +54,9 @@ pub(super) async fn connect_to_host(
     prepared: &PreparedRequest,
     permitted: &PermittedRequest,
 ) -> Result<(BoxedConnection, RequestTargetForm), Error> {
+    if let Some(network) = &gate.simulated_network {
+        return Ok((network.connect(&prepared.url), RequestTargetForm::Origin));
+    }
     let addresses = allowed_addresses(gate, timeouts, prepared, permitted).await?;
     let proxies = gate.run_context.authorizer().proxy_settings();
     let Some(proxy) = proxies.as_deref().and_then(|proxies| proxies.address_for_url(&prepared.url))

@@ -49,13 +49,14 @@ use sallyport_contract::HostNameResolver;
 use sallyport_policy::RequestFormError;
 use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
 
+pub use dial::{BoxedConnection, DuplexConnection};
 pub(crate) use headers::prepare_response_headers;
 pub(crate) use http_usage::HttpUsage;
 pub use pending_body::{BodyBufferError, PendingBody};
 pub use resolver::SystemResolver;
 pub(crate) use tls::TlsClient;
 
-use crate::run_context::RunContext;
+use crate::{run_context::RunContext, simulation::SimulatedNetwork};
 
 /// Most bytes of one request's body that the host buffers for a guest. The limit on open requests
 /// bounds the sum.
@@ -71,6 +72,8 @@ pub(crate) struct HttpGate {
     pub(crate) resolver: Arc<dyn HostNameResolver>,
     pub(crate) tls: Arc<TlsClient>,
     pub(crate) usage: Arc<HttpUsage>,
+    /// Replaces every server in a test of a plugin.
+    pub(crate) simulated_network: Option<Arc<dyn SimulatedNetwork>>,
 }
 
 impl HttpGate {
