@@ -1,0 +1,113 @@
+//! Builds a project into a component with its manifest.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    cargo,
+    error::PluginBuildError,
+    language::SourceLanguage,
+    manifest_section::{append_manifest, is_component},
+    process,
+    project::PluginProject,
+    sdk::{SdkFolder, write_if_changed},
+    toolchain::{ToolPaths, find_tool},
+};
+
+/// How to build.
+#[derive(Debug, Clone)]
+pub struct BuildOptions {
+    /// The cache folder of the program.
+    pub cache: PathBuf,
+    /// This program, which wraps the Rust compiler.
+    pub program: PathBuf,
+    /// Cargo's own folder.
+    pub cargo_home: PathBuf,
+    /// Tools that the user has named.
+    pub tools: ToolPaths,
+    /// Whether to install missing tools.
+    pub gets_tools: bool,
+    /// The engine inside of a JavaScript component, if not the usual one.
+    pub engine: Option<String>,
+}
+
+/// A component that was built.
+#[derive(Debug)]
+pub struct BuiltComponent {
+    /// Its file.
+    pub file: PathBuf,
+    /// The language of its sources.
+    pub language: SourceLanguage,
+}
+
+/// Builds a project. The component is put into `output` in one step, after it is complete.
+///
+/// # Errors
+///
+/// A tool is missing, the build fails after its program has printed why, or a file cannot be
+/// written. An older component stays then.
+pub fn build_project(
+    project: &PluginProject,
+    options: &BuildOptions,
+    output: &Path,
+) -> Result<BuiltComponent, PluginBuildError> {
+    let sdk = SdkFolder::unpack(&options.cache)?;
+    let folder = tempfile::Builder::new()
+        .prefix("build-")
+        .tempdir_in(&options.cache)
+        .map_err(PluginBuildError::file("write in", &options.cache))?;
+    let built = match project.language {
+        SourceLanguage::Rust => cargo::build_rust(project, &sdk, options)?,
+        _ => build_with_sdk(project, &sdk, options, &folder.path().join("component.wasm"))?,
+    };
+    let mut bytes = fs::read(&built).map_err(PluginBuildError::file("read", &built))?;
+    if !is_component(&bytes) {
+        return Err(PluginBuildError::NoComponent {
+            reason: format!("{} is another kind of file", built.display()),
+            fix: "build it for the target wasm32-wasip2".to_owned(),
+        });
+    }
+    append_manifest(&mut bytes, &project.manifest_text);
+    write_if_changed(output, &bytes)?;
+    Ok(BuiltComponent { file: output.to_owned(), language: project.language })
+}
+
+/// Builds with the program that the SDK of the language brings.
+fn build_with_sdk(
+    project: &PluginProject,
+    sdk: &SdkFolder,
+    options: &BuildOptions,
+    output: &Path,
+) -> Result<PathBuf, PluginBuildError> {
+    let language = project.language;
+    let tool = find_tool(language, sdk, options)?;
+    let Some((variable, path)) = tool else {
+        return Err(PluginBuildError::NoSdk { language });
+    };
+    let (interpreter, script) = match language {
+        SourceLanguage::Python => (path.clone(), "build.py"),
+        SourceLanguage::JavaScript | SourceLanguage::TypeScript => {
+            (find_node(language)?, "build.mjs")
+        }
+        _ => return Err(PluginBuildError::NoSdk { language }),
+    };
+    let mut build = process::command(interpreter);
+    build.arg(sdk.sdk(language).join(script)).arg(&project.folder).arg(output);
+    if let Some(engine) = &options.engine {
+        build.args(["--engine", engine]);
+    }
+    build.env(variable, path).env("SALLYPORT_WIT", sdk.wit());
+    build.env("PYTHONDONTWRITEBYTECODE", "1");
+    process::run(script, build.current_dir(&project.folder))?;
+    Ok(output.to_owned())
+}
+
+fn find_node(language: SourceLanguage) -> Result<PathBuf, PluginBuildError> {
+    if process::succeeds(process::command("node").arg("--version")) {
+        return Ok("node".into());
+    }
+    let fix = "install Node.js 20 or newer, then run the command again".to_owned();
+    Err(PluginBuildError::ToolMissing { language, tool: "node", fix })
+}
