@@ -1,7 +1,7 @@
 //! The `sallyport` program, a thin wrapper around the library.
 //!
-//! The program also starts itself to compile a plugin and to supervise a script. Such a process
-//! does nothing else.
+//! The program also starts itself to compile a plugin, to supervise a script, and as a wrapper of
+//! the Rust compiler. Such a process does nothing else.
 
 use std::process::ExitCode;
 
@@ -9,5 +9,6 @@ fn main() -> ExitCode {
     sallyport_process::run_if_stage()
         .or_else(sallyport_sandbox::compile::run_as_worker)
         .or_else(sallyport_sandbox::compile::run_as_queue)
+        .or_else(sallyport_plugin_build::run_if_compiler)
         .unwrap_or_else(sallyport::cli::main)
 }

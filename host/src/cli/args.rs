@@ -19,6 +19,7 @@ use super::{
     mcp::McpArgs,
     memory::MemoryCommand,
     model::ModelCommand,
+    plugin::PluginCommand,
     policy::PolicyArgs,
     run::RunArgs,
     selftest::SelftestArgs,
@@ -281,47 +282,6 @@ pub(super) struct CallArgs {
 
     #[command(flatten)]
     pub(super) output: OutputArgs,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum PluginCommand {
-    /// List all plugins, with the reason if one cannot be used
-    #[command(visible_alias = "ls")]
-    List(OutputArgs),
-    /// Show one plugin: its tools, what it requests, what it is granted
-    Show {
-        /// The plugin, or the path of a component or of a plugin's folder
-        #[arg(value_name = "NAME|FILE")]
-        name: String,
-        #[command(flatten)]
-        output: OutputArgs,
-    },
-    /// Accept plugins that have changed
-    Accept {
-        /// The plugins
-        #[arg(required = true, value_name = "NAME")]
-        names: Vec<String>,
-    },
-    /// Install a plugin, or another version of it, after showing it
-    #[command(visible_alias = "install")]
-    Add {
-        /// A component, or the folder of a plugin
-        #[arg(value_name = "PATH")]
-        path: PathBuf,
-        /// Do not ask for confirmation
-        #[arg(long)]
-        yes: bool,
-    },
-    /// Remove an installed plugin
-    #[command(visible_alias = "rm")]
-    Remove {
-        /// The plugin
-        #[arg(value_name = "NAME")]
-        name: PluginName,
-        /// Do not ask for confirmation
-        #[arg(long)]
-        yes: bool,
-    },
 }
 
 #[derive(Debug, Subcommand)]

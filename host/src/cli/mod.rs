@@ -32,6 +32,7 @@ mod observers;
 mod output;
 mod permissions;
 mod plugin;
+mod plugin_reload;
 mod policy;
 mod run;
 mod run_recording;

@@ -1,6 +1,12 @@
 //! `sallyport plugin`: installed plugins with their requests and grants, and what installs them.
 
+mod args;
+mod build;
+mod cases;
+mod dev;
+mod difference;
 mod install;
+mod source;
 
 use std::path::Path;
 
@@ -19,7 +25,7 @@ use sallyport_terminal::listing::ListRow;
 use serde_json::{Value, json};
 
 use super::{
-    args::{OutputFormat, PluginCommand},
+    args::OutputFormat,
     call_display,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
@@ -27,41 +33,65 @@ use super::{
     setup, tool,
 };
 
+use args::LoadedPluginCommand;
+pub(super) use args::PluginCommand;
+
+/// Runs the command.
 pub(super) async fn run_plugin_command(
     flags: &ConfigFlags,
     command: &PluginCommand,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let settings = setup::read_settings(flags)?;
-    let registry = match command {
-        PluginCommand::Add { path, yes } => {
-            install::add_plugin(&settings, path, *yes, out).await?;
-            return Ok(ExitStatus::Done);
+    let settings = &setup::read_settings(flags)?;
+    match command {
+        PluginCommand::Loaded(command) => run_loaded_command(settings, command, out).await,
+        PluginCommand::New { name, lang, path } => {
+            build::create_plugin_project(settings, name, lang.0, path, out)
+        }
+        PluginCommand::Build(args) => build::build_plugin(settings, args, out).await,
+        PluginCommand::Test(args) => cases::test_plugin(settings, args, out).await,
+        PluginCommand::Dev(args) => dev::develop_plugin(settings, args, out).await,
+        PluginCommand::Add(args) => install::add_plugin(settings, args, out).await,
+        PluginCommand::Update { name, from } => {
+            install::update_plugin(settings, name, from, out).await
         }
         PluginCommand::Remove { name, yes } => {
-            install::remove_plugin(&settings, name, *yes, out).await?;
-            return Ok(ExitStatus::Done);
+            install::remove_plugin(settings, name, *yes, out).await
         }
-        PluginCommand::List(_) => setup::load_registry(&settings, out).await?,
-        PluginCommand::Show { name, .. } if is_path(name) => {
+        PluginCommand::Verify { names, output } => {
+            difference::verify_plugins(settings, names, output.output, out).await
+        }
+        PluginCommand::Diff { old, new, output } => {
+            difference::diff_plugins(settings, old, new, output.output, out).await
+        }
+    }
+}
+
+async fn run_loaded_command(
+    settings: &HostSettings,
+    command: &LoadedPluginCommand,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let registry = match command {
+        LoadedPluginCommand::List(_) => setup::load_registry(settings, out).await?,
+        LoadedPluginCommand::Show { name, .. } if is_path(name) => {
             let selection = PluginSelection::File(name.into());
-            setup::load_selected_registry(&settings, selection, out).await?
+            setup::load_selected_registry(settings, selection, out).await?
         }
         // A plugin is shown and accepted only as a whole, so wait for its compilation.
-        PluginCommand::Accept { .. } | PluginCommand::Show { .. } => {
-            setup::load_compiled_registry(&settings, out).await?
+        LoadedPluginCommand::Accept { .. } | LoadedPluginCommand::Show { .. } => {
+            setup::load_compiled_registry(settings, out).await?
         }
     };
     match command {
-        PluginCommand::Add { .. } | PluginCommand::Remove { .. } => {}
-        PluginCommand::List(args) => match args.output {
+        LoadedPluginCommand::List(args) => match args.output {
             OutputFormat::Text => print_plugins(&registry, out),
             OutputFormat::Json => out.print_json(&list_json(&registry)),
         },
-        PluginCommand::Accept { names } => {
-            names.iter().try_for_each(|name| accept_plugin(&registry, &settings, name, out))?;
+        LoadedPluginCommand::Accept { names } => {
+            names.iter().try_for_each(|name| accept_plugin(&registry, settings, name, out))?;
         }
-        PluginCommand::Show { name, output } => {
+        LoadedPluginCommand::Show { name, output } => {
             let entry = find_shown_plugin(&registry, name)?;
             match output.output {
                 OutputFormat::Text => print_plugin(entry, entry.file(), out),

@@ -35,6 +35,7 @@ use crate::cli::{
     file_attachments,
     observers::{CallObservers, SideMessage},
     output::CliOutput,
+    plugin_reload,
     setup::{self, SessionHost},
 };
 
@@ -105,6 +106,7 @@ pub(super) async fn run_interactive_chat(
         &file_attachments::search_folders(&settings),
     )?;
     let (side_messages, side_message_receiver) = mpsc::unbounded_channel();
+    let reload_messages = side_messages.clone();
     let observers = CallObservers { side_messages: Some(side_messages), ..observers.clone() };
     let consent = Arc::new(UnattendedConsent);
     let overrides = (&args.model).into();
@@ -113,7 +115,13 @@ pub(super) async fn run_interactive_chat(
     let (settings, session_config) = (&settings, &config);
     let context = ChatContext { args, settings, host: &host, session_config, out };
     let timekeeper = host.start_timekeeper();
-    let farewell = run_sessions(&context, model, files, colour, side_message_receiver).await;
+    let sessions = run_sessions(&context, model, files, colour, side_message_receiver);
+    // The receiver is gone only when the chat ends.
+    let report = |sentence| drop(reload_messages.send(SideMessage::Info(sentence)));
+    let farewell = tokio::select! {
+        farewell = sessions => farewell,
+        never = plugin_reload::keep_plugins_current(&host, settings, flags, report) => match never {},
+    };
     timekeeper.stop().await;
     let audit_completeness = setup::close_host(host, out).await;
     audit_completeness.apply_to_result(farewell.map(|farewell| {

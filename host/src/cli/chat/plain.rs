@@ -25,7 +25,7 @@ use crate::cli::{
     file_attachments,
     observers::CallObservers,
     output::CliOutput,
-    run,
+    plugin_reload, run,
     setup::{self, SessionHost},
 };
 
@@ -80,7 +80,12 @@ pub(super) async fn run_plain_chat(
         receives_notices: true,
     };
     let first_input = args.prompt.as_deref();
-    let chat_result = run_session(&host, spec, &settings, files, first_input, observers, out).await;
+    let session = run_session(&host, spec, &settings, files, first_input, observers, out);
+    let report = |sentence: String| out.print_note(&text::escape_line(&sentence));
+    let chat_result = tokio::select! {
+        chat_result = session => chat_result,
+        never = plugin_reload::keep_plugins_current(&host, &settings, flags, report) => match never {},
+    };
     setup::close_host(host, out).await.apply_to_result(chat_result)
 }
 

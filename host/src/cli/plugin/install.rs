@@ -1,16 +1,25 @@
-//! `sallyport plugin add|remove`: puts a plugin into the plugin folder, and takes it out.
+//! `sallyport plugin add|update|remove`: puts a plugin into the plugin folder, and takes it out.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use sallyport_contract::{PluginName, text};
 use sallyport_runtime::{
     config::HostSettings,
     installation::{InstallationError, StagedPlugin, installed_entry, remove_plugin_files},
-    lock::{LockFile, PinComparison},
-    registry::PluginSelection,
+    lock::LockFile,
+    plugin_diff::{PluginDiff, PluginSnapshot},
+    registry::{PluginSelection, RegisteredPlugin, Registry},
 };
 
-use super::{find_only_plugin, print_plugin};
+use super::{
+    args::{AddArgs, UpdateArgs},
+    difference::print_diff,
+    find_only_plugin, print_plugin,
+    source::{PluginSource, find_source, record_source, recorded_source},
+};
 use crate::cli::{
     call_display,
     exit::{CommandFailure, ExitStatus},
@@ -33,60 +42,141 @@ impl From<InstallationError> for CommandFailure {
 /// installed, so that a source which changes meanwhile changes nothing.
 pub(super) async fn add_plugin(
     settings: &HostSettings,
-    path: &Path,
-    yes: bool,
+    args: &AddArgs,
     out: &CliOutput,
-) -> Result<(), CommandFailure> {
-    let plugin_dir = settings.plugin_dirs.first().ok_or_else(no_plugin_dir_failure)?;
-    let staged = StagedPlugin::copy_plugin(path, plugin_dir)?;
-    let selection = PluginSelection::File(staged.folder().to_owned());
-    let registry = setup::load_selected_registry(settings, selection, out).await?;
-    let entry = find_only_plugin(&registry, path)?;
-    let name = entry.name().clone();
-    check_place(settings, &name, &staged.target(&name))?;
-    print_plugin(entry, Some(path), out);
+) -> Result<ExitStatus, CommandFailure> {
+    let found = find_source(&args.source, args.digest.as_deref())?;
+    let candidate = StagedCandidate::load(settings, &found, out).await?;
+    let entry = candidate.entry(&found.path)?;
+    let target = candidate.staged.target(entry.name());
+    check_place(settings, entry.name(), &target)?;
+    print_plugin(entry, Some(Path::new(&found.origin)), out);
     out.print_line("");
-    let pin = entry.pin();
-    let lock = LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
-    let comparison = lock.compare_plugin(&name, &pin);
-    let is_installed = staged.target(&name).exists();
-    print_replacement(&name, is_installed, &comparison, out);
-    let has_all = call_display::ungranted_lines(entry).is_empty();
-    registry.shutdown().await;
-    let question = format!("Install it into {}?", staged.target(&name).display());
-    if !yes && !setup::ask_confirmation(&question, out)? {
+    if target.exists() {
+        let diff = diff_with_installed(settings, &target, entry, out).await?;
+        print_replacement(entry.name(), diff.as_ref(), out);
+    }
+    let question = format!("Install it into {}?", target.display());
+    if !args.yes && !setup::ask_confirmation(&question, out)? {
         out.print_note("Nothing was changed.");
-        return Ok(());
+        return Ok(ExitStatus::Done);
     }
-    setup::record_policy_change(settings, name.as_str(), "installed and accepted", || {
-        staged.install(&name)?;
-        Ok::<(), InstallationError>(lock.accept_plugins([(name.clone(), pin)])?)
-    })?;
-    out.print_line(&format!("Installed {name}."));
-    match has_all {
-        true => out.print_note("It has all that it requests."),
-        false => out.print_hint(&format!(
-            "to grant what it requests: sallyport policy grant {name} --requested"
-        )),
-    }
-    Ok(())
+    candidate.install(settings, &found, out).await
 }
 
-/// Shows how the new plugin differs from the accepted one.
-fn print_replacement(
+/// Installs another version of a plugin. Asks only if the new version is wider.
+pub(super) async fn update_plugin(
+    settings: &HostSettings,
     name: &PluginName,
-    is_installed: bool,
-    comparison: &PinComparison,
+    args: &UpdateArgs,
     out: &CliOutput,
-) {
-    match (is_installed, comparison) {
-        (true, PinComparison::Changed(differences)) => {
-            out.print_warning(&format!("it replaces {name}, which is installed. What differs:"));
-            differences.iter().for_each(|line| out.print_block(&text::escape_line(line)));
-        }
-        (true, _) => out.print_note(&format!("{name} is installed already; this replaces it.")),
-        (false, _) => {}
+) -> Result<ExitStatus, CommandFailure> {
+    let source = args.source.clone().map_or_else(|| recorded_source(settings, name), Ok)?;
+    let found = find_source(&source, args.digest.as_deref())?;
+    let candidate = StagedCandidate::load(settings, &found, out).await?;
+    let entry = candidate.entry(&found.path)?;
+    if entry.name() != name {
+        let message = format!("this is the plugin {}, and not {name}", entry.name());
+        return Err(CommandFailure::new(ExitStatus::Usage, message));
     }
+    let target = candidate.staged.target(name);
+    let diff = diff_with_installed(settings, &target, entry, out).await?;
+    match &diff {
+        Some(diff) if diff.is_empty() => {
+            out.print_line(&format!("{name} is up to date."));
+            return Ok(ExitStatus::Done);
+        }
+        Some(diff) => print_diff(diff, out),
+        None => print_plugin(entry, Some(Path::new(&found.origin)), out),
+    }
+    let asks = !args.yes && diff.is_none_or(|diff| diff.is_wider);
+    if asks && !setup::ask_confirmation(&format!("Update {name}?"), out)? {
+        out.print_note("Nothing was changed.");
+        return Ok(ExitStatus::Done);
+    }
+    candidate.install(settings, &found, out).await
+}
+
+/// A copy of a plugin that can be installed, loaded for inspection.
+struct StagedCandidate {
+    staged: StagedPlugin,
+    registry: Arc<Registry>,
+}
+
+impl StagedCandidate {
+    async fn load(
+        settings: &HostSettings,
+        found: &PluginSource,
+        out: &CliOutput,
+    ) -> Result<Self, CommandFailure> {
+        let staged = StagedPlugin::copy_plugin(&found.path, first_plugin_dir(settings)?)?;
+        let selection = PluginSelection::File(staged.folder().to_owned());
+        let registry = setup::load_selected_registry(settings, selection, out).await?;
+        Ok(Self { staged, registry })
+    }
+
+    /// The plugin. `source` names it in errors.
+    fn entry(&self, source: &Path) -> Result<&RegisteredPlugin, CommandFailure> {
+        find_only_plugin(&self.registry, source)
+    }
+
+    /// Puts it in place, and accepts it.
+    async fn install(
+        self,
+        settings: &HostSettings,
+        found: &PluginSource,
+        out: &CliOutput,
+    ) -> Result<ExitStatus, CommandFailure> {
+        let Self { staged, registry } = self;
+        let entry = find_only_plugin(&registry, &found.path)?;
+        let (name, pin) = (entry.name().clone(), entry.pin());
+        let has_all = call_display::ungranted_lines(entry).is_empty();
+        registry.shutdown().await;
+        let lock = LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
+        setup::record_policy_change(settings, name.as_str(), "installed and accepted", || {
+            staged.install(&name)?;
+            Ok::<(), InstallationError>(lock.accept_plugins([(name.clone(), pin)])?)
+        })?;
+        record_source(settings, &name, Some(&found.origin))?;
+        out.print_line(&format!("Installed {name}."));
+        match has_all {
+            true => out.print_note("It has all that it requests."),
+            false => out.print_hint(&format!(
+                "to grant what it requests: sallyport policy grant {name} --requested"
+            )),
+        }
+        Ok(ExitStatus::Done)
+    }
+}
+
+/// How a plugin differs from the one that is installed. `None` if that one cannot be loaded.
+async fn diff_with_installed(
+    settings: &HostSettings,
+    installed: &Path,
+    new: &RegisteredPlugin,
+    out: &CliOutput,
+) -> Result<Option<PluginDiff>, CommandFailure> {
+    let selection = PluginSelection::File(installed.to_owned());
+    let registry = setup::load_selected_registry(settings, selection, out).await?;
+    let old = registry.entries().next().map(PluginSnapshot::from);
+    registry.shutdown().await;
+    Ok(old.map(|old| PluginDiff::between(&old, &PluginSnapshot::from(new))))
+}
+
+/// Shows how the new plugin differs from the installed one.
+fn print_replacement(name: &PluginName, diff: Option<&PluginDiff>, out: &CliOutput) {
+    match diff.filter(|diff| !diff.is_empty()) {
+        Some(diff) => {
+            out.print_warning(&format!("it replaces {name}, which is installed. What differs:"));
+            print_diff(diff, out);
+        }
+        None => out.print_note(&format!("{name} is installed already; this replaces it.")),
+    }
+}
+
+/// The folder that plugins are installed in.
+pub(super) fn first_plugin_dir(settings: &HostSettings) -> Result<&Path, CommandFailure> {
+    settings.plugin_dirs.first().map(PathBuf::as_path).ok_or_else(no_plugin_dir_failure)
 }
 
 /// Removes an installed plugin from its folder and from the list of accepted plugins.
@@ -95,12 +185,12 @@ pub(super) async fn remove_plugin(
     name: &PluginName,
     yes: bool,
     out: &CliOutput,
-) -> Result<(), CommandFailure> {
+) -> Result<ExitStatus, CommandFailure> {
     let installed = find_installed(settings, name, out).await?;
     let question = format!("Remove {}?", installed.display());
     if !yes && !setup::ask_confirmation(&question, out)? {
         out.print_note("Nothing was changed.");
-        return Ok(());
+        return Ok(ExitStatus::Done);
     }
     let lock = LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
     setup::record_policy_change(settings, name.as_str(), "removed", || {
@@ -112,7 +202,8 @@ pub(super) async fn remove_plugin(
         "Its grants and its data stay: `sallyport policy revoke {name} --all` and `sallyport state \
          clear {name}` remove them."
     ));
-    Ok(())
+    record_source(settings, name, None)?;
+    Ok(ExitStatus::Done)
 }
 
 /// The entry of a plugin folder that holds a plugin. One that cannot be loaded is found by the name
@@ -144,7 +235,7 @@ async fn find_installed(
 }
 
 /// Makes sure that no other plugin has the name.
-fn check_place(
+pub(super) fn check_place(
     settings: &HostSettings,
     name: &PluginName,
     target: &Path,
