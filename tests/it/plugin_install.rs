@@ -9,12 +9,12 @@ use crate::support::{
 };
 
 /// A plugin's folder as somebody would hand it on, outside of the plugin folder of the home.
-struct Package {
+pub(crate) struct Package {
     folder: tempfile::TempDir,
 }
 
 impl Package {
-    fn new(name: &str, files: &[(&str, &[u8])]) -> Self {
+    pub(crate) fn new(name: &str, files: &[(&str, &[u8])]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let package = folder.path().join(name);
         fs::create_dir(&package).unwrap();
@@ -25,7 +25,7 @@ impl Package {
     }
 
     /// The plugin `clock` in a version.
-    fn clock(version: &str, rest: &str) -> Self {
+    pub(crate) fn clock(version: &str, rest: &str) -> Self {
         let manifest = fs::read_to_string(repository().join("plugins-wasm/clock/plugin.toml"));
         let manifest =
             manifest.unwrap().replace("version = \"0.1.0\"", &format!("version = \"{version}\""));
@@ -37,7 +37,7 @@ impl Package {
         )
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.folder.path().join(name).display().to_string()
     }
 }
@@ -66,11 +66,13 @@ fn a_plugin_is_installed_shown_replaced_and_removed() {
     add(&first).ended(0).remarks(&["clock is installed already; this replaces it."]);
     let wants_more =
         "\n[[request.net]]\nallow = \"GET https://time.example/now\"\nwhy = \"asks\"\n";
-    add(&Package::clock("0.2.0", wants_more)).ended(0).remarks(&[
-        "it replaces clock, which is installed. What differs:",
-        "GET https://time.example/now",
-        "sallyport policy grant clock --requested",
-    ]);
+    add(&Package::clock("0.2.0", wants_more))
+        .ended(0)
+        .answers(&["+ GET https://time.example/now", "The new version asks for more"])
+        .remarks(&[
+            "it replaces clock, which is installed. What differs:",
+            "sallyport policy grant clock --requested",
+        ]);
     // Whoever installs it accepts it.
     home.run(&["call", "clock.get_time", "{\"timezone\": \"Asia/Tokyo\"}"]).ended(0);
     home.run(&["audit", "show"]).answers(&["installed and accepted"]);
