@@ -11,6 +11,7 @@ mod demo;
 mod dist;
 mod drawings;
 mod fuzz;
+mod languages;
 mod pages;
 mod process;
 mod programs;
@@ -46,6 +47,9 @@ cargo xtask TASK
                   play the sessions and the film that the documents show; print or write them
   drawings [--check]
                   write the drawings in docs/images; or fail if a file differs
+  languages [--write]
+                  new, build, test and call a plugin in each language, and run the conformance
+                  cases; print the tables, or write them into docs/languages.md
   fuzz [TARGET] [SECONDS]
                   random inputs: policy, manifest, url, compile, or all; 10 s each unless said
   tidy            the rules of the house alone: file and function sizes, dependency arrows
@@ -81,6 +85,7 @@ fn dispatch_task(args: &[String]) -> Result<ExitCode> {
         "dist" => dist::build_release()?,
         "demo" => demo::run_demo(rest)?,
         "drawings" => drawings::update_drawings(rest)?,
+        "languages" => languages::show_languages(rest)?,
         "fuzz" => fuzz::run_fuzz_targets(rest)?,
         "help" | "-h" | "--help" => print!("{HELP}"),
         other => bail!("there is no task {other:?}\n\n{HELP}"),
