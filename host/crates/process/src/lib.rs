@@ -14,6 +14,9 @@
 //!      ◄── one result ───  outside the walls                   raises the walls        behind them
 //! ```
 //!
+//! A program that answers many requests is a *service* ([`start_service`]). Its watcher passes the
+//! program's pipes to the host and stays beside them.
+//!
 //! The *watcher* feeds and reads the program and counts the resources of it and all its
 //! descendants. It kills them when a limit is reached, when the program has ended, and when the
 //! host is gone for any reason. No descendant can escape the watcher, which adopts orphans among
@@ -46,6 +49,8 @@ mod spec;
 #[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]
+mod service;
+#[cfg(target_os = "linux")]
 mod stage;
 #[cfg(target_os = "linux")]
 mod walls;
@@ -61,11 +66,18 @@ pub use output::{OutputError, parse_output};
 pub use script::{ProgramKind, Script, ScriptDigest, ScriptProgram, find_program};
 pub use spec::{
     MissingWallPolicy, ProcessExit, ProcessLimits, ProcessNetwork, ProcessResult, ProcessSpec,
-    ProcessWall, ReachedProcessLimit, StageExecutable,
+    ProcessWall, ReachedProcessLimit, ServiceExit, StageExecutable,
 };
 
 #[cfg(target_os = "linux")]
-pub use {run::run_program, stage::run_if_stage, walls::missing_walls as walls_missing};
+pub use {
+    run::run_program,
+    service::{ServicePipes, ServiceProcess, start_service},
+    stage::run_if_stage,
+    walls::missing_walls as walls_missing,
+};
 
 #[cfg(not(target_os = "linux"))]
-pub use unsupported_os::{run_if_stage, run_program, walls_missing};
+pub use unsupported_os::{
+    ServicePipes, ServiceProcess, run_if_stage, run_program, start_service, walls_missing,
+};

@@ -61,10 +61,7 @@ pub async fn run_program(
     if bytes > bytes_max {
         return Err(RunError::Input { bytes, bytes_max });
     }
-    let missing = walls::missing_walls();
-    if !missing.is_empty() && spec.walls == MissingWallPolicy::Required {
-        return Err(RunError::NoWall { missing });
-    }
+    require_walls(spec)?;
     let mut watcher = WatcherProcess::start(stage).map_err(stage_io_error)?;
     let request_frame = encode_request(spec, bytes).map_err(stage_io_error)?;
     let time = spec.limits.time.saturating_add(WATCHER_GRACE);
@@ -73,7 +70,16 @@ pub async fn run_program(
     watcher.take_result(is_in_time.is_ok()).await
 }
 
-fn encode_request(spec: &ProcessSpec, input_bytes: u64) -> io::Result<Vec<u8>> {
+/// Refuses a program if this system lacks a wall that it needs.
+pub(crate) fn require_walls(spec: &ProcessSpec) -> Result<(), RunError> {
+    let missing = walls::missing_walls();
+    match missing.is_empty() || spec.walls == MissingWallPolicy::AsAvailable {
+        true => Ok(()),
+        false => Err(RunError::NoWall { missing }),
+    }
+}
+
+pub(crate) fn encode_request(spec: &ProcessSpec, input_bytes: u64) -> io::Result<Vec<u8>> {
     let temporary = path::absolute(std::env::temp_dir())?;
     wire::encode_frame(&wire::WatcherRequest {
         spec: with_absolute_paths(spec)?,
@@ -88,7 +94,7 @@ fn with_absolute_paths(spec: &ProcessSpec) -> io::Result<ProcessSpec> {
     let all = |paths: &[PathBuf]| paths.iter().map(path::absolute).collect::<io::Result<_>>();
     Ok(ProcessSpec {
         program: path::absolute(&spec.program)?,
-        folder: path::absolute(&spec.folder)?,
+        folder: spec.folder.as_ref().map(path::absolute).transpose()?,
         reads: all(&spec.reads)?,
         writes: all(&spec.writes)?,
         ..spec.clone()
@@ -148,13 +154,9 @@ impl WatcherProcess {
         result
     }
 
-    /// Kills a watcher that failed, and the program that it left. The group id is valid while one
-    /// member is alive, and the system does not reuse an id immediately.
+    /// Kills a watcher that failed, and the program that it left.
     fn kill(&mut self, resources: Option<&ProgramResources>) {
-        if let Some(group) = resources.and_then(|resources| Pid::from_raw(resources.group)) {
-            // This fails only if no member of the group is left.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        resources.iter().for_each(|resources| kill_group(resources));
         let _ = self.child.start_kill();
     }
 
@@ -185,8 +187,17 @@ pub(crate) fn stage_command(program: &Path, stage: &str) -> std::process::Comman
     command
 }
 
+/// Kills the program that a watcher left. The group id is valid while one member is alive, and the
+/// system does not reuse an id immediately.
+pub(crate) fn kill_group(resources: &ProgramResources) {
+    if let Some(group) = Pid::from_raw(resources.group) {
+        // This fails only if no member of the group is left.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
 /// Removes the private folder that a watcher left.
-async fn remove_private_folder(resources: Option<ProgramResources>) {
+pub(crate) async fn remove_private_folder(resources: Option<ProgramResources>) {
     if let Some(scratch) =
         resources.and_then(|resources| PrivateFolder::from_leftover(resources.scratch))
     {
@@ -219,10 +230,10 @@ fn parse_answer(
     }
 }
 
-fn stage_io_error(error: io::Error) -> RunError {
+pub(crate) fn stage_io_error(error: io::Error) -> RunError {
     stage_error(&error.to_string())
 }
 
-fn stage_error(message: &str) -> RunError {
+pub(crate) fn stage_error(message: &str) -> RunError {
     RunError::Stage { message: message.to_owned() }
 }

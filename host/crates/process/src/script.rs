@@ -82,6 +82,17 @@ pub struct ScriptProgram {
     pub digest: ScriptDigest,
 }
 
+impl ScriptProgram {
+    /// Reads a native program.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, is not executable, or is too large.
+    pub fn read_native(path: PathBuf) -> Result<Self, ScriptError> {
+        read_program(path, ProgramKind::Native)
+    }
+}
+
 /// A folder with a definition and a program.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {

@@ -14,9 +14,12 @@ pub struct ProcessSpec {
     pub program: PathBuf,
     /// The expected digest of that file.
     pub digest: ScriptDigest,
-    /// The script's folder. The program can read it and starts in it.
-    #[serde(with = "paths::one")]
-    pub folder: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// The folder that the program can read and starts in. Without one, it starts in its private
+    /// folder.
+    #[serde(with = "paths::optional")]
+    pub folder: Option<PathBuf>,
     /// Files and folders that can be read, and whose programs can be run.
     #[serde(with = "paths::many")]
     pub reads: Vec<PathBuf>,
@@ -219,6 +222,15 @@ pub struct ProcessResult {
     pub elapsed: Duration,
 }
 
+/// How a service ended. No process of it is alive any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceExit {
+    /// How it ended. One that was killed because its host let go of it has ended by a signal.
+    pub exit: ProcessExit,
+    /// The end of its standard error. It is untrusted text.
+    pub stderr: String,
+}
+
 /// Serializes paths as the system stores them: any bytes, not necessarily text.
 pub(crate) mod paths {
     pub(crate) mod one {
@@ -235,6 +247,25 @@ pub(crate) mod paths {
 
         pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
             OsString::deserialize(from).map(PathBuf::from)
+        }
+    }
+
+    pub(crate) mod optional {
+        use std::{ffi::OsString, path::PathBuf};
+
+        use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+        pub(crate) fn serialize<S: Serializer>(
+            path: &Option<PathBuf>,
+            to: S,
+        ) -> Result<S::Ok, S::Error> {
+            path.as_ref().map(|path| path.as_os_str()).serialize(to)
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+            from: D,
+        ) -> Result<Option<PathBuf>, D::Error> {
+            Ok(Option::<OsString>::deserialize(from)?.map(PathBuf::from))
         }
     }
 
@@ -270,7 +301,8 @@ mod tests {
         let spec = ProcessSpec {
             program: odd.clone(),
             digest: ScriptDigest::hash_bytes(b"x"),
-            folder: odd.clone(),
+            arguments: vec!["-v".into()],
+            folder: Some(odd.clone()),
             reads: vec![odd.clone()],
             writes: vec![odd],
             network: ProcessNetwork::None,

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     error::RunError,
-    spec::{ProcessExit, ProcessSpec, paths},
+    spec::{ProcessExit, ProcessSpec, ServiceExit, paths},
 };
 
 /// The hidden first argument. The name of the stage follows.
@@ -28,6 +28,15 @@ pub(crate) const ARGUMENT: &str = "__script-stage";
 
 /// The stage that stays outside the walls.
 pub(crate) const WATCHER: &str = "watcher";
+
+/// The stage that stays outside the walls of a service.
+pub(crate) const SERVICE_WATCHER: &str = "service-watcher";
+
+/// From the watcher of a service to its host: the program's pipes come with this byte.
+pub(crate) const SERVICE_STARTED: u8 = b'+';
+
+/// From the watcher of a service to its host: a [`ServiceResponse`] follows.
+pub(crate) const SERVICE_ENDED: u8 = b'.';
 
 /// The stage that becomes the program.
 pub(crate) const STARTER: &str = "starter";
@@ -74,8 +83,17 @@ pub(crate) enum WatcherResponse {
     Failed(RunError),
 }
 
-/// The resources to clean up once a program has started.
+/// The last message of a service's watcher.
 #[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum ServiceResponse {
+    /// The program ended or was killed.
+    Ended(ServiceExit),
+    /// The program did not run.
+    Failed(RunError),
+}
+
+/// The resources to clean up once a program has started.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ProgramResources {
     /// The group id.
     pub(crate) group: i32,

@@ -3,6 +3,7 @@
 mod pipes;
 pub(crate) mod private_folder;
 pub(crate) mod process_table;
+mod service_watcher;
 mod starter;
 mod watcher;
 
@@ -11,7 +12,7 @@ use std::{
     process::ExitCode,
 };
 
-use crate::wire::{ARGUMENT, STARTER, WATCHER};
+use crate::wire::{ARGUMENT, SERVICE_WATCHER, STARTER, WATCHER};
 
 /// Runs a stage if this process was started as one. The caller must exit with the returned code.
 ///
@@ -23,6 +24,7 @@ pub fn run_if_stage() -> Option<ExitCode> {
     }
     let worked = match arguments.next() {
         Some(stage) if stage == WATCHER => watcher::run_watcher(),
+        Some(stage) if stage == SERVICE_WATCHER => service_watcher::run_service_watcher(),
         Some(stage) if stage == STARTER => starter::run_starter(),
         _ => Err(io::Error::other("there is no such stage")),
     };

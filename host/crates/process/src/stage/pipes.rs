@@ -24,6 +24,9 @@ const OWN_PROGRAM: &str = "/proc/self/exe";
 /// The size of one read: the capacity of a pipe.
 const PIECE_BYTES: usize = 64 << 10;
 
+/// Maximum size of a starter's own messages at the beginning of standard error, in bytes.
+const STARTER_MESSAGE_BYTES_MAX: usize = 16 << 10;
+
 /// The pipes of a program.
 pub(super) struct ProgramPipes {
     /// Standard output, at most one read longer than the limit.
@@ -37,6 +40,8 @@ pub(super) struct ProgramPipes {
     output: Option<ChildStdout>,
     errors: Option<ChildStderr>,
     errors_bytes_max: usize,
+    /// Whether the end of standard error is kept, instead of its beginning.
+    pub(super) keeps_errors_end: bool,
 }
 
 /// The pipes that are ready.
@@ -53,6 +58,7 @@ pub(super) struct ReadyProgramPipes {
 impl ProgramPipes {
     /// Starts a starter in its own process group, which is sent these bytes.
     pub(super) fn spawn_starter(unsent: Vec<u8>, errors_bytes_max: u64) -> io::Result<(Pid, Self)> {
+        let errors_bytes_max = errors_bytes_max.saturating_add(STARTER_MESSAGE_BYTES_MAX as u64);
         let mut child =
             run::stage_command(Path::new(OWN_PROGRAM), wire::STARTER).process_group(0).spawn()?;
         let program = Pid::from_child(&child);
@@ -66,9 +72,23 @@ impl ProgramPipes {
             output: child.stdout.take(),
             errors: child.stderr.take(),
             errors_bytes_max: errors_bytes_max as usize,
+            keeps_errors_end: false,
         };
         pipes.set_nonblocking()?;
         Ok((program, pipes))
+    }
+
+    /// Sends the starter its request, and gives away the program's input and output. From here on,
+    /// the end of standard error is kept.
+    pub(super) fn take_standard_streams(&mut self) -> io::Result<(ChildStdin, ChildStdout)> {
+        let (Some(mut input), Some(output)) = (self.input.take(), self.output.take()) else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        self.keeps_errors_end = true;
+        rustix::io::ioctl_fionbio(&input, false)?;
+        // It fails if the starter has ended, which is found with its reason soon.
+        let _ = input.write_all(&std::mem::take(&mut self.unsent));
+        Ok((input, output))
     }
 
     fn set_nonblocking(&self) -> io::Result<()> {
@@ -150,6 +170,14 @@ impl ProgramPipes {
     fn read_errors(&mut self) {
         let read_count = self.errors.as_mut().map(read_available);
         match read_count {
+            Some(Some(bytes)) if self.keeps_errors_end => {
+                self.stderr.extend(bytes);
+                let excess = self.stderr.len().saturating_sub(self.errors_bytes_max);
+                if excess > 0 {
+                    let end = STARTER_MESSAGE_BYTES_MAX + excess;
+                    self.stderr.drain(STARTER_MESSAGE_BYTES_MAX..end);
+                }
+            }
             Some(Some(bytes)) if self.stderr.len() <= self.errors_bytes_max => {
                 self.stderr.extend(bytes);
             }

@@ -110,7 +110,8 @@ fn executable_path(program: &Path, file: &File) -> Result<PathBuf, RunError> {
 #[expect(clippy::disallowed_methods, reason = "the program that a grant allows, behind its walls")]
 fn program_command(spec: &ProcessSpec, name: PathBuf, scratch: &Path) -> Command {
     let mut command = Command::new(name);
-    command.arg0(&spec.program).current_dir(&spec.folder).env_clear();
+    let folder = spec.folder.as_deref().unwrap_or(scratch);
+    command.arg0(&spec.program).args(&spec.arguments).current_dir(folder).env_clear();
     command.env("PATH", PATH).env("LANG", LANG).env("HOME", scratch).env("TMPDIR", scratch);
     command.envs(spec.env.iter().map(|(name, value)| (name, value)));
     command

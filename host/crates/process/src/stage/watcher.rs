@@ -7,6 +7,7 @@
 
 use std::{
     io::{self, Write},
+    os::fd::{AsFd, BorrowedFd},
     time::{Duration, Instant},
 };
 
@@ -24,10 +25,10 @@ use super::{
 };
 use crate::{
     error::RunError,
-    spec::{ProcessExit, ProcessSpec, ReachedProcessLimit},
+    spec::{ProcessExit, ProcessSpec, ReachedProcessLimit, ServiceExit},
     wire::{
-        self, ProgramExitReport, ProgramResources, StarterMessage, StarterRequest, StarterToken,
-        WatcherRequest, WatcherResponse,
+        self, ProgramExitReport, ProgramResources, ServiceResponse, StarterMessage, StarterRequest,
+        StarterToken, WatcherRequest, WatcherResponse,
     },
 };
 
@@ -59,9 +60,6 @@ const PIPES_GRACE: Duration = Duration::from_secs(1);
 /// from a disk that does not answer, is abandoned.
 const REAP_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Maximum size of a starter's own messages, in bytes.
-const STARTER_MESSAGE_BYTES_MAX: u64 = 16 << 10;
-
 /// Maximum length of a stage's error output in a message, in characters.
 const STDERR_CHARS_MAX: usize = 300;
 
@@ -83,11 +81,7 @@ enum WatchStopReason {
 
 /// Runs as the watcher.
 pub(super) fn run_watcher() -> io::Result<()> {
-    crate::walls::close_inherited_descriptors()?;
-    // Leave the terminal, so that signals typed there do not arrive. This fails only for a group
-    // leader, and a watcher is started in the group of its parent.
-    let _ = setsid();
-    set_child_subreaper(Some(getpid()))?;
+    leave_host()?;
     let mut stdin = io::stdin().lock();
     let request: WatcherRequest = wire::read_frame(&mut stdin)?;
     let input = wire::read_exact_bytes(&mut stdin, request.input_bytes)?;
@@ -109,6 +103,16 @@ pub(super) fn run_watcher() -> io::Result<()> {
     }
 }
 
+/// Separates this process from the host that started it, and adopts the orphans among its
+/// descendants.
+pub(super) fn leave_host() -> io::Result<()> {
+    crate::walls::close_inherited_descriptors()?;
+    // Leave the terminal, so that signals typed there do not arrive. This fails only for a group
+    // leader, and a watcher is started in the group of its parent.
+    let _ = setsid();
+    Ok(set_child_subreaper(Some(getpid()))?)
+}
+
 fn send_response(answer: &WatcherResponse) -> io::Result<()> {
     let mut stdout = io::stdout();
     stdout.write_all(&wire::encode_frame(answer)?)?;
@@ -120,7 +124,7 @@ type WatchResult = Option<Result<(ProgramExitReport, ProgramPipes), RunError>>;
 
 /// A running program. Its process id is also its group id. The id cannot be reused until its status
 /// is reaped, which happens last.
-struct RunningProgram<'a> {
+pub(super) struct RunningProgram<'a> {
     spec: &'a ProcessSpec,
     scratch: &'a PrivateFolder,
     token: StarterToken,
@@ -134,7 +138,11 @@ struct RunningProgram<'a> {
 }
 
 impl<'a> RunningProgram<'a> {
-    fn start(spec: &'a ProcessSpec, scratch: &'a PrivateFolder, input: &[u8]) -> io::Result<Self> {
+    pub(super) fn start(
+        spec: &'a ProcessSpec,
+        scratch: &'a PrivateFolder,
+        input: &[u8],
+    ) -> io::Result<Self> {
         let token = StarterToken::random()?;
         let mut request = wire::encode_frame(&StarterRequest {
             spec: spec.clone(),
@@ -143,8 +151,7 @@ impl<'a> RunningProgram<'a> {
             mark: token.clone(),
         })?;
         request.extend_from_slice(input);
-        let errors_bytes_max = spec.limits.errors_bytes.saturating_add(STARTER_MESSAGE_BYTES_MAX);
-        let (program, pipes) = ProgramPipes::spawn_starter(request, errors_bytes_max)?;
+        let (program, pipes) = ProgramPipes::spawn_starter(request, spec.limits.errors_bytes)?;
         // The program was started before, so it keeps the priority of the host.
         let _ = setpriority_process(None, HIGHEST_PRIORITY);
         let started = Instant::now();
@@ -164,7 +171,7 @@ impl<'a> RunningProgram<'a> {
 
     /// Watches the program to its end, and kills all its processes.
     fn finish(mut self) -> io::Result<WatchResult> {
-        let ending = self.watch_program();
+        let ending = self.report_start().and_then(|()| self.watch_program());
         let status = self.kill_and_reap();
         match ending? {
             WatchStopReason::Abandoned => Ok(None),
@@ -173,12 +180,49 @@ impl<'a> RunningProgram<'a> {
         }
     }
 
-    fn watch_program(&mut self) -> io::Result<WatchStopReason> {
-        let group = self.program.as_raw_pid();
-        send_response(&WatcherResponse::Started(ProgramResources {
-            group,
+    /// Passes the program's standard input and output to `receive`, and closes them here.
+    pub(super) fn hand_over_pipes(
+        &mut self,
+        receive: impl FnOnce([BorrowedFd<'_>; 2]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let (input, output) = self.pipes.take_standard_streams()?;
+        receive([input.as_fd(), output.as_fd()])
+    }
+
+    /// Watches a service to its end, unless its pipes could not be handed over, and kills all its
+    /// processes.
+    pub(super) fn finish_service(
+        mut self,
+        handed_over: io::Result<()>,
+    ) -> io::Result<ServiceResponse> {
+        let ending = handed_over.and_then(|()| self.watch_program());
+        let status = self.kill_and_reap();
+        let limit = match ending? {
+            WatchStopReason::Limit(limit) => Some(limit),
+            WatchStopReason::Exited | WatchStopReason::Abandoned => None,
+        };
+        Ok(match self.into_report(limit, status) {
+            Ok((report, pipes)) => ServiceResponse::Ended(ServiceExit {
+                exit: report.exit,
+                stderr: String::from_utf8_lossy(&pipes.stderr).into_owned(),
+            }),
+            Err(error) => ServiceResponse::Failed(error),
+        })
+    }
+
+    /// What has to be cleaned up after this watcher.
+    pub(super) fn resources(&self) -> ProgramResources {
+        ProgramResources {
+            group: self.program.as_raw_pid(),
             scratch: self.scratch.path().to_owned(),
-        }))?;
+        }
+    }
+
+    fn report_start(&self) -> io::Result<()> {
+        send_response(&WatcherResponse::Started(self.resources()))
+    }
+
+    fn watch_program(&mut self) -> io::Result<WatchStopReason> {
         loop {
             let ready = self.pipes.wait_ready(self.next_check_time())?;
             if ready.lifeline {
@@ -299,7 +343,11 @@ impl<'a> RunningProgram<'a> {
                 return Err(RunError::Stage { message: self.starter_error_text() });
             }
         };
-        self.pipes.stderr = truncate_with_mark(rest, self.spec.limits.errors_bytes);
+        let errors_bytes_max = self.spec.limits.errors_bytes;
+        self.pipes.stderr = match self.pipes.keeps_errors_end {
+            true => end_of_bytes(&rest, errors_bytes_max).to_vec(),
+            false => truncate_with_mark(rest, errors_bytes_max),
+        };
         self.pipes.stdout.truncate(self.spec.limits.output_bytes as usize);
         let cpu_time = process_table::reaped_cpu_time();
         let ended = ProgramExitReport {
@@ -344,6 +392,11 @@ fn kill_escaped_descendants() {
     for pid in rest.iter().filter(|process| !process.is_zombie).filter_map(ProcessEntry::id) {
         let _ = kill_process(pid, Signal::KILL);
     }
+}
+
+/// Returns the end of a text.
+fn end_of_bytes(text: &[u8], bytes_max: u64) -> &[u8] {
+    &text[text.len().saturating_sub(bytes_max as usize)..]
 }
 
 /// Returns the beginning of a text, with a mark if it was cut.

@@ -166,7 +166,7 @@ fn system_paths(network: ProcessNetwork) -> Vec<(PathBuf, Rights)> {
 
 /// Returns the paths that this program can access.
 fn granted_paths(spec: &ProcessSpec, scratch: &Path) -> Vec<(PathBuf, Rights)> {
-    let allowed_paths = [&spec.folder, &spec.program].into_iter().chain(&spec.reads);
+    let allowed_paths = [&spec.program].into_iter().chain(&spec.folder).chain(&spec.reads);
     let allowed_paths = allowed_paths.map(|path| (path.clone(), read_execute_rights()));
     let writes = spec.writes.iter().map(PathBuf::as_path).chain([scratch]);
     allowed_paths.chain(writes.map(|path| (path.to_owned(), read_write_rights()))).collect()

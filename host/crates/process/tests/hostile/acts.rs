@@ -54,6 +54,7 @@ pub(crate) fn host() -> ExitCode {
     match std::env::args().nth(2).as_deref() {
         Some("without-landlock") => attempts::forget(libc::SYS_landlock_create_ruleset),
         Some("without-seccomp") => attempts::forget(libc::SYS_seccomp),
+        Some("service") => return service_host(&spec),
         _ => {}
     }
     println!("{:?}", sallyport_process::walls_missing());
@@ -66,6 +67,17 @@ pub(crate) fn host() -> ExitCode {
     }
     println!("{ran:?}");
     ExitCode::SUCCESS
+}
+
+/// Starts a service and keeps it, until this process is killed.
+fn service_host(spec: &ProcessSpec) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let stage = StageExecutable::from_path(std::env::current_exe().expect("this program"));
+    runtime.expect("a runtime").block_on(async {
+        let _service = sallyport_process::start_service(&stage, spec).await.expect("a service");
+        println!("started");
+        std::future::pending::<ExitCode>().await
+    })
 }
 
 fn print_for_ever() {

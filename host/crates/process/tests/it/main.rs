@@ -9,6 +9,7 @@
 mod files;
 mod limits;
 mod lives;
+mod service;
 mod start;
 mod walls;
 
@@ -65,7 +66,8 @@ impl Tool {
         let spec = ProcessSpec {
             program,
             digest: ScriptDigest::hash_bytes(bytes),
-            folder: folder.path().to_owned(),
+            arguments: Vec::new(),
+            folder: Some(folder.path().to_owned()),
             reads: Vec::new(),
             writes: Vec::new(),
             network: ProcessNetwork::None,

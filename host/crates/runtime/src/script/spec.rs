@@ -19,7 +19,8 @@ pub(super) fn build_spec(
     ProcessSpec {
         program: script.program.path.clone(),
         digest: script.program.digest.clone(),
-        folder: script.folder.clone(),
+        arguments: Vec::new(),
+        folder: Some(script.folder.clone()),
         reads: granted_paths(grant, FsAccess::Read),
         writes: granted_paths(grant, FsAccess::ReadWrite),
         network: if process.network { ProcessNetwork::Open } else { ProcessNetwork::None },
@@ -33,7 +34,8 @@ pub(super) fn build_spec(
     }
 }
 
-fn granted_paths(grant: &Grant, access: FsAccess) -> Vec<PathBuf> {
+/// The folders that a grant gives with exactly this access.
+pub(crate) fn granted_paths(grant: &Grant, access: FsAccess) -> Vec<PathBuf> {
     let mounts = grant.fs().iter().filter(|mount| mount.access == access);
     mounts.map(|mount| mount.host.clone()).collect()
 }
