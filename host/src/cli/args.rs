@@ -32,9 +32,9 @@ use super::{
 #[derive(Debug, Parser)]
 #[command(name = "sallyport", version, max_term_width = 100, disable_help_subcommand = true)]
 #[command(after_help = "\
-Exit codes: 0 done, 1 failed, 2 usage, 3 configuration or policy, 4 the provider refused the
-credentials, 5 the provider is unreachable, 6 an approval was needed and nobody was there to ask,
-7 a tool failed, 8 a budget was reached, 9 a plugin was rejected, 10 the audit could not be written,
+Exit codes: 0 done, 1 failed, 2 usage, 3 configuration or policy, 4 the provider refused the \
+credentials, 5 the provider is unreachable, 6 an approval was needed and no user could be asked, \
+7 a tool failed, 8 a budget was reached, 9 a plugin was rejected, 10 the audit could not be written, \
 130 interrupted.")]
 pub(super) struct CliArgs {
     /// Folder of plugins (repeatable); replaces all other plugin folders

@@ -184,6 +184,9 @@ mod tests {
             assert!(page.starts_with("# ") && page.lines().count() <= 60, "{topic}");
             assert!(page.lines().all(|line| line.chars().count() <= 100), "{topic}");
             assert!(!page.contains("]("), "{topic}");
+            // A command that does not fit a terminal of 80 columns cannot be read at a glance.
+            let code = page.split("```").skip(1).step_by(2).flat_map(str::lines);
+            assert!(code.clone().all(|line| line.chars().count() <= 76), "{topic}");
         }
     }
 }

@@ -339,7 +339,7 @@ pub(super) fn print_load_problems(registry: &Registry, out: &CliOutput) {
 fn prepare_model(settings: &HostSettings, out: &CliOutput) -> Result<ModelHandle, CommandFailure> {
     if settings.model == (ModelChoice::Offline { is_explicit: false }) {
         out.print_note(
-            "No model is configured: the built-in offline matcher answers. It is no language model.",
+            "No model is configured: the built-in offline matcher answers. It is not a language model.",
         );
         out.print_hint(&settings.models.setup_advice());
     }

@@ -56,14 +56,11 @@ impl fmt::Display for AdditionObjection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotRequested { effect } => {
-                write!(
-                    f,
-                    "it {effect}, which the manifest does not request, so nothing comes of it"
-                )
+                write!(f, "this {effect}, which the plugin does not request, so it has no effect")
             }
             Self::ReadOnly { path } => write!(
                 f,
-                "it grants write access to {}, and plugin.toml requests only read access",
+                "this grants write access to {}, and the plugin requests only read access",
                 escape_line(path)
             ),
             Self::MountedElsewhere { path, mount } => {

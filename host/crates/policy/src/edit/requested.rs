@@ -3,6 +3,8 @@
 //! An addition is never wider than its request. What only the operator can choose is left to them:
 //! a folder, the service that receives a secret, an address, a package.
 
+use std::path::Path;
+
 use super::{FsAddition, GrantAddition, NetAddition, SecretAddition, SecretUseText};
 use crate::{
     UngrantedRequest, UngrantedRequestKind,
@@ -69,7 +71,12 @@ impl Grant {
                 });
                 answers.map(|(_, why)| why).collect()
             }
-            GrantAddition::Fs(_) => request.fs.iter().map(|request| &request.why).collect(),
+            GrantAddition::Fs(folder) => {
+                let path = Path::new(&folder.path);
+                let has_own = request.fs.iter().any(|fs| fs.path.as_deref() == Some(path));
+                let own = has_own.then_some(path);
+                request.fs.iter().filter(|fs| fs.path.as_deref() == own).map(|fs| &fs.why).collect()
+            }
             GrantAddition::Env(name) => {
                 request.env.iter().filter(|env| env.name == *name).map(|env| &env.why).collect()
             }
