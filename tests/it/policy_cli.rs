@@ -90,7 +90,7 @@ fn a_question_that_makes_no_sense_is_refused() {
         (&["weather.get_wether", "{}"], "there is weather.get_weather"),
         (&["weather"], "only tools are called"),
         (&["weather.get_weather", "[]"], "not a JSON object"),
-        (&["weather", "--net", "api.open-meteo.com"], "is no request"),
+        (&["weather", "--net", "api.open-meteo.com"], "is not a request"),
         (&["weather", "--read", "/a", "--write", "/b"], "cannot be used with"),
         (&["weather", "--open-url", "a.example"], "invalid value"),
         (&["weather", "--capability", "fly"], "write one of state"),
@@ -310,14 +310,16 @@ fn a_grant_that_could_not_have_the_effect_that_is_meant_is_refused() {
 fn what_a_plugin_lacks_is_told_before_it_is_refused() {
     let home = Home::new().plugins(&["weather"]).policy("");
     let call = ["policy", "explain", "weather.get_weather", r#"{"location":"Paris"}"#];
-    let lacks = "not granted: GET https://geocoding-api.open-meteo.com/v1/search. To grant it: \
-                 sallyport policy grant weather --net 'GET https://geocoding-api.open-meteo.com/v1/search'";
+    let lacks = "not granted: GET https://geocoding-api.open-meteo.com/v1/search\n";
+    let remedy = "To grant it: sallyport policy grant weather --requested\n";
     let ran = home.run(&call).ended(0);
-    ran.answers(&["get_weather: allow", "not granted all that it requests", lacks]);
-    home.run(&["policy", "check"]).ended(0).answers(&[lacks]);
-    home.run(&["plugin", "show", "weather"]).ended(0).answers(&["Requested and not", lacks]);
+    ran.answers(&["get_weather: allow", "not granted all that it requests", lacks, remedy]);
+    home.run(&["policy", "check"]).ended(0).answers(&[lacks, remedy]);
+    let show = home.run(&["plugin", "show", "weather"]).ended(0);
+    show.answers(&["Requested and not", lacks, remedy]);
+    // Both requests are missing, so the command for one of them would not do.
     let doctor = home.run(&["doctor"]);
-    doctor.answers(&["is not granted GET https://geocoding", "policy grant weather --net"]);
+    doctor.answers(&["is not granted: GET https://geocoding", "policy grant weather --requested"]);
     for command in [&call[..], &["plugin", "show", "weather"]] {
         let json = home.run(&[command, &["--output", "json"]].concat()).ended(0).json();
         let told = if json.is_array() { &json[0]["ungranted"] } else { &json["ungranted"] };

@@ -154,27 +154,28 @@ pub(super) fn print_approval_request(request: &ApprovalRequest, out: &CliOutput)
         ApprovalSubject::Grant(question) => text::escape_excerpt(&question.what, SUBJECT_CHARS_MAX),
     });
     let version = &request.plugin_version;
-    out.print_block(&format!("plugin     {} {version}, digest {digest}…", call.tool.plugin));
+    out.print_detail(&format!("plugin     {} {version}, digest {digest}…", call.tool.plugin));
     if request.subject != ApprovalSubject::Call {
-        out.print_block(&format!("tool       {}", call.tool));
+        out.print_detail(&format!("tool       {}", call.tool));
     }
     let parts = request.grant_question().map(GrantQuestion::labeled_parts).unwrap_or_default();
     for (name, part) in parts {
-        out.print_block(&format!("{name:10} {}", text::escape_line(&part)));
+        out.print_detail(&format!("{name:10} {}", text::escape_line(&part)));
     }
     if let Some(shown) = &request.request {
-        request_lines(shown, false).iter().for_each(|line| out.print_block(line));
+        request_lines(shown, false).iter().for_each(|line| out.print_detail(line));
     }
     for line in argument_lines(&call.arguments) {
-        out.print_block(&format!("argument   {line}"));
+        out.print_detail(&format!("argument   {line}"));
     }
     for capability in &request.capabilities {
-        out.print_block(&format!("can        {}", text::escape_line(capability)));
+        out.print_detail(&format!("can        {}", text::escape_line(capability)));
     }
-    out.print_block(&format!("asked by   {}", text::escape_line(&request.reason)));
+    out.print_detail(&format!("asked by   {}", text::escape_line(&request.reason)));
     if let Some(rule) = &request.rule {
-        out.print_block("always would write into your policy:");
-        rule.lines().for_each(|line| out.print_block(&format!("    {line}")));
+        out.print_detail("always would write into your policy:");
+        // The digest of a rule fits 80 columns with the indent of a block.
+        out.print_block(rule);
     }
 }
 
@@ -188,7 +189,7 @@ pub(super) fn print_whole_request(request: &ApprovalRequest, out: &CliOutput) {
         ));
     }
     if let Some(shown) = &request.request {
-        request_lines(shown, true).iter().for_each(|line| out.print_block(line));
+        request_lines(shown, true).iter().for_each(|line| out.print_detail(line));
     }
 }
 
@@ -212,21 +213,29 @@ fn argument_lines(arguments: &str) -> Vec<String> {
     }
 }
 
-/// Returns one line per request that is not granted, with the command that grants it.
+/// Returns one line per request that is not granted, and the command that grants them.
 pub(super) fn ungranted_lines(entry: &RegisteredPlugin) -> Vec<String> {
-    let name = entry.name();
-    let line = |request: &UngrantedRequest| match request.grant_flags() {
-        Some(flags) => {
-            format!("not granted: {request}. To grant it: sallyport policy grant {name} {flags}")
-        }
-        None => format!("lacks {request}"),
+    let requests = entry.grant().ungranted_requests();
+    let line = |request: &UngrantedRequest| match request.denied_at {
+        None => format!("not granted: {request}"),
+        Some(_) => format!("lacks {request}"),
     };
-    entry
-        .grant()
-        .ungranted_requests()
-        .iter()
-        .map(|request| text::escape_line(&line(request)))
-        .collect()
+    let mut lines: Vec<String> =
+        requests.iter().map(|request| text::escape_line(&line(request))).collect();
+    lines.extend(grant_command(entry, &requests).map(|command| format!("To grant it: {command}")));
+    lines
+}
+
+/// Returns the command that grants requests of a plugin, if one can: all that it requests if there
+/// are several.
+pub(super) fn grant_command(
+    entry: &RegisteredPlugin,
+    requests: &[UngrantedRequest],
+) -> Option<String> {
+    let mut flags = requests.iter().filter_map(UngrantedRequest::grant_flags);
+    let first = flags.next()?;
+    let flags = if flags.next().is_some() { "--requested".to_owned() } else { first };
+    Some(format!("sallyport policy grant {} {flags}", entry.name()))
 }
 
 /// A request of a plugin that is not granted.

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use sallyport_contract::LOCAL_USER;
-use sallyport_policy::PluginRole;
+use sallyport_policy::{PluginRole, UngrantedRequest};
 use sallyport_runtime::{
     config::{ConfigFlags, HostSettings, ModelChoice, trust},
     registry::{PluginAvailability, PluginKind, RegisteredPlugin, Registry},
@@ -21,6 +21,7 @@ use serde_json::json;
 
 use super::{
     args::{DoctorArgs, OutputFormat},
+    call_display,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
     setup,
@@ -352,14 +353,14 @@ fn check_plugins(registry: &Registry) -> Vec<DoctorCheck> {
 fn check_ready_plugin(entry: &RegisteredPlugin) -> DoctorCheck {
     let name = entry.name();
     let ungranted = entry.grant().ungranted_requests();
-    let needed: Vec<_> = ungranted.iter().filter(|request| request.is_needed()).collect();
-    let Some(first) = needed.first() else {
+    let needed: Vec<_> = ungranted.into_iter().filter(UngrantedRequest::is_needed).collect();
+    if needed.is_empty() {
         return DoctorCheck::ok("plugin", format!("{name} is ready"));
-    };
+    }
     let requests: Vec<String> = needed.iter().map(ToString::to_string).collect();
-    let finding = format!("{name} is ready, but is not granted {}", requests.join(", "));
-    let remedy = match first.grant_flags() {
-        Some(flags) => format!("grant it with `sallyport policy grant {name} {flags}`"),
+    let finding = format!("{name} is ready, but is not granted: {}", requests.join(", "));
+    let remedy = match call_display::grant_command(entry, &needed) {
+        Some(command) => format!("to grant it: {command}"),
         None => format!("run `sallyport policy explain {name}` to see which line denies it"),
     };
     DoctorCheck::warning("plugin", finding, remedy)

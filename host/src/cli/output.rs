@@ -3,7 +3,7 @@
 //! Standard output carries the answer of a command and standard error everything else. Text from
 //! plugins, models and servers is escaped first, so that none of their control sequences reaches
 //! the terminal. Errors, warnings and hints stay on one line, so that foreign text cannot imitate
-//! another message. Colours are left out if they would not be visible.
+//! another message; a terminal that is too narrow shows the rest of the line indented. Colours are left out if they would not be visible.
 //!
 //! No method here fails. `finish` reports lost output once, at the end of the program.
 
@@ -54,6 +54,9 @@ macro_rules! eprintln {
     ($($text:tt)*) => { STDERR.write(format_args!("{}\n", format_args!($($text)*))) };
 }
 
+/// Precedes each line of facts and of blocks.
+const BLOCK_INDENT: &str = "    ";
+
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const RED: Style = AnsiColor::Red.on_default().bold();
@@ -84,6 +87,14 @@ impl CliOutput {
     /// Prints a line of the answer, or the end of one that came in pieces.
     pub(super) fn print_line(&self, line: &str) {
         println!("{}{}", lock_answer_pieces().finish(), text::escape_multiline(line));
+    }
+
+    /// Prints sentences of the answer. At a terminal they are folded to its width.
+    pub(super) fn print_text(&self, sentences: &str) {
+        let columns = self.stdout_columns().unwrap_or(usize::MAX);
+        let lines = message_lines("", sentences, Style::new());
+        let lines = lines.iter().flat_map(|line| line.fold_message(columns));
+        self.print_styled_lines(&lines.collect::<Vec<_>>());
     }
 
     /// Prints a heading within the answer.
@@ -132,9 +143,11 @@ impl CliOutput {
         }
     }
 
-    /// Replaces the status line, or erases it.
+    /// Replaces the status line, or erases it. It is cut to one row, because only one is erased.
     pub(super) fn set_status(&self, words: Option<&str>) {
-        let words = words.map(text::escape_line).unwrap_or_default();
+        // A line that reaches the last column would wrap, and the mark of a cut needs one more.
+        let room = self.stderr_columns().unwrap_or(usize::MAX).saturating_sub(2);
+        let words = words.map(|words| text::escape_excerpt(words, room)).unwrap_or_default();
         eprint!("\r\u{1b}[2K{DIM}{words}{DIM:#}");
     }
 
@@ -155,7 +168,26 @@ impl CliOutput {
 
     /// Prints a line that is not part of the answer.
     pub(super) fn print_note(&self, line: &str) {
-        eprintln!("{DIM}{}{DIM:#}", text::escape_multiline(line));
+        self.print_message("", line, DIM);
+    }
+
+    /// Prints lines to standard error, folded if it is a terminal. An address stays whole.
+    fn print_message(&self, indent: &str, message: &str, style: Style) {
+        let columns = self.stderr_columns().unwrap_or(usize::MAX);
+        let lines = message_lines(indent, message, style);
+        for line in lines.iter().flat_map(|line| line.fold_note(columns)) {
+            eprintln!("{}", line.to_terminal_text(ColourMode::On));
+        }
+    }
+
+    /// Prints one line to standard error after a word that says what it is, folded if it is a
+    /// terminal.
+    fn print_marked(&self, mark: &str, style: Style, message: &str) {
+        let mut line = StyledLine::styled(mark, style);
+        line.push(&format!(" {}", text::escape_line(message)), Style::new());
+        for line in line.fold_message(self.stderr_columns().unwrap_or(usize::MAX)) {
+            eprintln!("{}", line.to_terminal_text(ColourMode::On));
+        }
     }
 
     /// Prints text that is not part of the answer, without a line break.
@@ -165,7 +197,7 @@ impl CliOutput {
 
     /// Prints a warning.
     pub(super) fn print_warning(&self, message: &str) {
-        eprintln!("{YELLOW}warning:{YELLOW:#} {}", text::escape_line(message));
+        self.print_marked("warning:", YELLOW, message);
     }
 
     /// Prints the notice of a plugin, with the plugin's name in front of each line.
@@ -178,14 +210,15 @@ impl CliOutput {
         }
         let speaker = call_display::notice_source(notice);
         for line in call_display::notice_lines(notice) {
-            eprintln!("{bell}{CYAN}{speaker}:{CYAN:#} {}", text::escape_line(&line));
+            eprint!("{bell}");
+            self.print_marked(&format!("{speaker}:"), CYAN, &line);
             bell = "";
         }
     }
 
     /// Prints a question that waits for the user.
     pub(super) fn print_question(&self, question: &str) {
-        eprintln!("{YELLOW}approval:{YELLOW:#} {}", text::escape_line(question));
+        self.print_marked("approval:", YELLOW, question);
     }
 
     /// Discards input typed before a question was visible. It was not meant as the answer.
@@ -200,16 +233,22 @@ impl CliOutput {
         STDERR.write_error().is_none()
     }
 
-    /// Prints an indented block for copying, such as policy lines.
+    /// Prints an indented line of facts.
+    pub(super) fn print_detail(&self, line: &str) {
+        self.print_message(BLOCK_INDENT, line, Style::new());
+    }
+
+    /// Prints an indented block for copying, such as policy lines. It is not folded, so that a
+    /// terminal copies its lines whole.
     pub(super) fn print_block(&self, block: &str) {
         for line in block.lines() {
-            eprintln!("    {}", text::escape_multiline(line));
+            eprintln!("{BLOCK_INDENT}{}", text::escape_multiline(line));
         }
     }
 
     /// Prints a hint on how to fix a problem.
     pub(super) fn print_hint(&self, hint: &str) {
-        eprintln!("{CYAN}hint:{CYAN:#} {}", text::escape_line(hint));
+        self.print_marked("hint:", CYAN, hint);
     }
 
     /// Whether standard error is a terminal with colours enabled.
@@ -232,7 +271,7 @@ impl CliOutput {
 
     /// Prints an error.
     pub(super) fn print_error(&self, message: &str) {
-        eprintln!("{RED}error:{RED:#} {}", text::escape_line(message));
+        self.print_marked("error:", RED, message);
     }
 
     /// Prints a message of clap: help and version as answers, everything else as errors.
@@ -287,8 +326,16 @@ impl CliOutput {
     }
 }
 
+/// Escapes sentences, each line after an indent.
+fn message_lines(indent: &str, sentences: &str, style: Style) -> Vec<StyledLine> {
+    let escaped = text::escape_multiline(sentences);
+    let lines =
+        escaped.split('\n').map(|line| StyledLine::styled(format!("{indent}{line}"), style));
+    lines.collect()
+}
+
 fn terminal_columns(stream: &impl AsFd) -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    let size = rustix::termios::tcgetwinsize(stream).ok().filter(|size| size.ws_col > 0)?;
     Some(TerminalSize::new(size.ws_col, size.ws_row).columns())
 }
 

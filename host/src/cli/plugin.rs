@@ -186,7 +186,7 @@ fn print_plugin(entry: &RegisteredPlugin, file: Option<&Path>, out: &CliOutput) 
     let manifest = entry.manifest();
     out.print_heading(&format!("{} {}", entry.name(), text::escape_line(&manifest.version)));
     if !manifest.description.is_empty() {
-        out.print_line(&text::escape_multiline(&manifest.description));
+        out.print_text(&manifest.description);
     }
     out.print_line("");
     let mut rows = vec![
@@ -210,9 +210,6 @@ fn print_plugin(entry: &RegisteredPlugin, file: Option<&Path>, out: &CliOutput) 
         }),
         out,
     );
-    if let Some(ComponentFacts { imports, .. }) = entry.component_facts() {
-        print_section("Imports", imports.iter().map(|import| text::escape_line(import)), out);
-    }
     print_section("Requests", request_lines(entry), out);
     let permissions = entry.grant().permission_lines();
     print_section(
@@ -225,9 +222,15 @@ fn print_plugin(entry: &RegisteredPlugin, file: Option<&Path>, out: &CliOutput) 
         call_display::ungranted_lines(entry).into_iter(),
         out,
     );
-    print_section("Notes", entry.notes().iter().map(|note| text::escape_line(note)), out);
+    if !entry.notes().is_empty() {
+        print_section("Notes", entry.notes().iter().map(|note| text::escape_line(note)), out);
+    }
     if entry.manifest().instance == InstanceLifetime::Session {
         print_section("Instances", entry.warm_instances().iter().map(describe_instance), out);
+    }
+    // Last, because only authors need them.
+    if let Some(ComponentFacts { imports, .. }) = entry.component_facts() {
+        print_section("Imports", [text::escape_line(&imports.join(", "))].into_iter(), out);
     }
 }
 
@@ -286,7 +289,7 @@ fn print_section(title: &str, lines: impl Iterator<Item = String>, out: &CliOutp
     let mut any = false;
     for line in lines {
         any = true;
-        out.print_line(&format!("  {line}"));
+        out.print_text(&format!("  {line}"));
     }
     if !any {
         out.print_line("  nothing");

@@ -76,7 +76,9 @@ fn print_timers(timers: &[StoredTimer], count_max: usize, format: OutputFormat, 
     let row = |timer: &StoredTimer| ListRow::new(timer_cells(timer, &now));
     out.print_list(&shown.iter().map(row).collect::<Vec<_>>());
     match timers.len() - shown.len() {
-        0 if timers.is_empty() => out.print_note("No timer is set."),
+        0 if timers.is_empty() => out.print_note(
+            "No timer is set. Ask for one in a chat, such as \"remind me of the oven in 20 minutes\".",
+        ),
         0 => {}
         more => out.print_note(&format!("{more} more; show them with --all")),
     }

@@ -95,7 +95,7 @@ pub fn list_lines(rows: &[ListRow], width: Option<usize>) -> Vec<StyledLine> {
         let hanging = aligned.map_or(INDENT.len(), |aligned| sum(&widths[..aligned]));
         lines.extend(line.trim_end().fold_to_width(width, hanging));
         let below = below.iter().map(|line| StyledLine::plain(format!("{INDENT}{line}")));
-        lines.extend(below.flat_map(|line| line.fold_to_width(width, INDENT.len())));
+        lines.extend(below.flat_map(|line| line.fold_message(width)));
     }
     lines
 }

@@ -9,7 +9,16 @@ use std::fmt::{self, Write};
 
 use anstyle::Style;
 
-use crate::wrap;
+use crate::wrap::{self, LongWord};
+
+/// Columns by which the continued lines of a message are indented.
+const MESSAGE_INDENT: usize = 2;
+
+/// Narrowest column for the explanation of a name. A narrower one is hard to read.
+const EXPLANATION_COLUMNS_MIN: usize = 24;
+
+/// What precedes a command at the end of a message, with the begin of the command.
+const COMMAND_MARK: &str = ": sallyport ";
 
 /// A piece of text in one style.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,11 +129,110 @@ impl StyledLine {
     /// No text is lost except the spaces at a fold. At least two columns are used after the indent,
     /// which the widest letters need.
     pub fn fold_to_width(&self, width: usize, indent: usize) -> Vec<Self> {
+        self.fold_words(width, indent, LongWord::Broken)
+    }
+
+    /// Folds a message to `width` columns. Continued lines are indented by two columns more than the
+    /// first one, so that none can be taken for a message of its own. Those of a name with its
+    /// explanation begin below the explanation, if it has enough room.
+    ///
+    /// A command of a shell at the end, as in `to allow it: sallyport policy …`, moves to lines of
+    /// its own that can be copied as they are.
+    pub fn fold_message(&self, width: usize) -> Vec<Self> {
+        self.fold_sentences(width, LongWord::Broken)
+    }
+
+    /// Folds a message as [`fold_message`](Self::fold_message) does, but leaves a word that is longer
+    /// than a line, such as the address of a page, to the terminal, which copies it whole.
+    pub fn fold_note(&self, width: usize) -> Vec<Self> {
+        self.fold_sentences(width, LongWord::Whole)
+    }
+
+    fn fold_sentences(&self, width: usize, long_word: LongWord) -> Vec<Self> {
+        let text = self.text();
+        let indent = hanging_columns(&text, width);
+        let command = text.rsplit_once(COMMAND_MARK).map(|(_, command)| command);
+        match command.filter(|command| self.width() > width && !command.contains('`')) {
+            None => self.fold_words(width, indent, long_word),
+            Some(command) => {
+                let command = format!("{}{command}", COMMAND_MARK.trim_start_matches([':', ' ']));
+                let head = self.without_end(command.len());
+                let mut lines = head.fold_words(width, indent, long_word);
+                let indent = leading_spaces(&text) + MESSAGE_INDENT;
+                lines.extend(command_lines(&command, width, indent));
+                lines
+            }
+        }
+    }
+
+    fn fold_words(&self, width: usize, indent: usize, long_word: LongWord) -> Vec<Self> {
         if self.width() <= width {
             return vec![self.clone()];
         }
-        wrap::fold_line(self, width.max(indent + 2), indent)
+        wrap::fold_line(self, width.max(indent + 2), indent, long_word)
     }
+
+    /// Returns the line without so many bytes at its end, and without the spaces before them.
+    fn without_end(&self, mut bytes: usize) -> Self {
+        let mut line = self.clone();
+        while let Some(last) = line.spans.last_mut() {
+            let kept = last.text.len().saturating_sub(bytes);
+            bytes -= last.text.len() - kept;
+            last.text.truncate(kept);
+            if bytes == 0 {
+                break;
+            }
+            line.spans.pop();
+        }
+        line.trim_end()
+    }
+}
+
+fn leading_spaces(text: &str) -> usize {
+    text.len() - text.trim_start_matches(' ').len()
+}
+
+/// The columns before the continued lines of a message.
+fn hanging_columns(text: &str, width: usize) -> usize {
+    let leading = leading_spaces(text);
+    let explanation = text[leading..].find("  ").map(|end| {
+        let name = &text[..leading + end];
+        wrap::text_columns(name) + leading_spaces(&text[name.len()..])
+    });
+    let fits = |column: &usize| column + EXPLANATION_COLUMNS_MIN <= width;
+    explanation.filter(fits).unwrap_or(leading + MESSAGE_INDENT)
+}
+
+/// Lays out a command as a shell reads it: continued lines follow a backslash. An argument that is
+/// wider than a line is left to the terminal, which copies it whole.
+fn command_lines(command: &str, width: usize, indent: usize) -> Vec<StyledLine> {
+    let mut lines = vec![" ".repeat(indent)];
+    for word in shell_words(command) {
+        let line = lines.last_mut().expect("there is a first line");
+        let is_new = line.ends_with(' ');
+        if !is_new && wrap::text_columns(line) + wrap::text_columns(word) + 3 > width {
+            line.push_str(" \\");
+            lines.push(format!("{}{word}", " ".repeat(indent + MESSAGE_INDENT)));
+        } else {
+            line.push_str(if is_new { "" } else { " " });
+            line.push_str(word);
+        }
+    }
+    lines.into_iter().map(StyledLine::plain).collect()
+}
+
+/// Splits a command at the spaces outside of quotes.
+fn shell_words(command: &str) -> impl Iterator<Item = &str> {
+    let mut quote = None;
+    let is_space = move |c: char| {
+        match quote {
+            Some(open) if open == c => quote = None,
+            None if matches!(c, '\'' | '"') => quote = Some(c),
+            _ => {}
+        }
+        c == ' ' && quote.is_none()
+    };
+    command.split(is_space)
 }
 
 impl fmt::Display for StyledLine {
@@ -175,8 +283,70 @@ mod tests {
         check("漢字", 0, 0, &["漢", "字"]);
         check("ends here ", 9, 0, &["ends here"]);
         check("  key: abc defg.", 14, 4, &["  key: abc", "    defg."]);
-        check("a /long/path/that", 8, 2, &["a /long/", "  path/t", "  hat"]);
-        check("abcdefgh /long/path/that", 8, 2, &["abcdefgh", "  /long/", "  path/t", "  hat"]);
+        check("a /long/path/that", 8, 2, &["a /long/", "  path/", "  that"]);
+        check("abcdefgh /long/path/that", 8, 2, &["abcdefgh", "  /long/", "  path/", "  that"]);
+    }
+
+    #[test]
+    fn addresses_and_commands_were_broken_in_the_middle_of_a_word() {
+        let address = "GET https://geocoding-api.open-meteo.com/v1/search";
+        check(address, 30, 2, &["GET https://geocoding-api.", "  open-meteo.com/v1/search"]);
+        check("run `a bc d` now", 11, 0, &["run", "`a bc d`", "now"]);
+        check("run `a bc d` now", 7, 0, &["run `a", "bc d`", "now"]);
+        check("one ` two three", 9, 0, &["one ` two", "three"]);
+    }
+
+    #[track_caller]
+    fn check_message(text: &str, width: usize, want: &[&str]) {
+        let folded = StyledLine::plain(text).fold_message(width);
+        assert_eq!(folded.iter().map(StyledLine::text).collect::<Vec<_>>(), want, "{text:?}");
+    }
+
+    #[test]
+    fn messages_are_folded_and_their_commands_can_be_copied() {
+        let hint =
+            "hint: to allow it: sallyport policy grant weather --net 'GET https://a.example/b'";
+        check_message(hint, 90, &[hint]);
+        check_message(
+            hint,
+            40,
+            &[
+                "hint: to allow it:",
+                "  sallyport policy grant weather --net \\",
+                "    'GET https://a.example/b'",
+            ],
+        );
+        check_message(
+            "Left out: sallyport x. See `sallyport y`.",
+            30,
+            &["Left out: sallyport x. See", "  `sallyport y`."],
+        );
+        let address = "http://127.0.0.1:8079/ui/?token=0123456789abcdef";
+        let note = StyledLine::plain(format!("at {address} now")).fold_note(20);
+        let note: Vec<String> = note.iter().map(StyledLine::text).collect();
+        assert_eq!(note, ["at", &format!("  {address}"), "  now"]);
+        check_message("error: one two three", 16, &["error: one two", "  three"]);
+        check_message(
+            "  name  one two three four five six",
+            32,
+            &["  name  one two three four five", "        six"],
+        );
+        check_message("  name  one two three four", 20, &["  name  one two", "    three four"]);
+        check_message("  a: one two three", 14, &["  a: one two", "    three"]);
+        let long = format!("Then: sallyport x {}", "y".repeat(30));
+        let word = format!("    {}", "y".repeat(30));
+        check_message(&long, 20, &["Then:", "  sallyport x \\", &word]);
+    }
+
+    #[test]
+    fn the_style_of_a_message_ends_with_its_words() {
+        let red = AnsiColor::Red.on_default();
+        let mut line = StyledLine::styled("hint:", red);
+        line.push(" do: sallyport one two", Style::new());
+        let folded = line.fold_message(16);
+        assert_eq!(folded[0].spans[0], StyledSpan::new("hint:", red));
+        assert_eq!(folded[0].text(), "hint: do:");
+        assert_eq!(folded[1].text(), "  sallyport \\");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Breaks text into lines whose width is measured in columns, not characters.
 //!
 //! A line breaks at spaces and next to wide characters, which need no spaces. A word longer than a
-//! line breaks between grapheme clusters.
+//! line breaks between grapheme clusters; in a folded line after punctuation, if there is some.
 
 use anstyle::Style;
 use unicode_segmentation::UnicodeSegmentation;
@@ -11,6 +11,21 @@ use crate::style::{StyledLine, StyledSpan};
 
 /// Wide closing punctuation, which cannot begin a line.
 const CLOSING: &str = "、。，．・：；！？）］｝」』】〉》〕";
+
+/// A word that is too long for a folded line is broken after one of these, because an address or a
+/// path is easier to read that way.
+const BREAKS: &str = "/-_.,;:&=?";
+
+/// What becomes of a word that is longer than a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LongWord {
+    /// It is broken, so that no line is too long.
+    #[default]
+    Broken,
+    /// It stays whole, on a line of its own, because a terminal then copies it as it is. That
+    /// matters for an address.
+    Whole,
+}
 
 /// A part of a paragraph: text, or a forced line break.
 #[derive(Clone, Debug)]
@@ -68,12 +83,36 @@ pub(crate) fn wrap_pieces(pieces: &[InlinePiece], width: usize) -> Vec<StyledLin
 }
 
 /// Folds a line to `width` columns, with `indent` columns before the continued lines. A word longer
-/// than a line begins where the one before it ends. Spaces at the beginning are kept.
-pub(crate) fn fold_line(line: &StyledLine, width: usize, indent: usize) -> Vec<StyledLine> {
-    let mut wrapper = LineWrapper { width, indent, is_fold: true, ..LineWrapper::default() };
-    let graphemes = line.spans.iter().flat_map(styled_graphemes);
-    graphemes.for_each(|grapheme| wrapper.push_grapheme(grapheme));
+/// than a line begins where the one before it ends. Spaces at the beginning are kept, and a command
+/// in backticks is not broken if it fits a line.
+pub(crate) fn fold_line(
+    line: &StyledLine,
+    width: usize,
+    indent: usize,
+    long_word: LongWord,
+) -> Vec<StyledLine> {
+    let mut wrapper =
+        LineWrapper { width, indent, is_fold: true, long_word, ..LineWrapper::default() };
+    let graphemes: Vec<_> = line.spans.iter().flat_map(styled_graphemes).collect();
+    let mut quoted_until = 0;
+    for (index, grapheme) in graphemes.iter().enumerate() {
+        if grapheme.0 == "`" && index >= quoted_until {
+            quoted_until = quote_end(&graphemes, index, width.saturating_sub(indent));
+        }
+        match index < quoted_until {
+            true => wrapper.push_letter(*grapheme),
+            false => wrapper.push_grapheme(*grapheme),
+        }
+    }
     wrapper.finish()
+}
+
+/// Where the quotation ends whose backtick is at `begin`, or `begin` if it is wider than `room`.
+fn quote_end(graphemes: &[StyledGrapheme<'_>], begin: usize, room: usize) -> usize {
+    let rest = &graphemes[begin + 1..];
+    let Some(length) = rest.iter().position(|(text, _)| *text == "`") else { return begin };
+    let columns: usize = rest[..length].iter().map(|(text, _)| text_columns(text)).sum();
+    if columns + 2 <= room { begin + length + 2 } else { begin }
 }
 
 /// Returns the widths of the columns in a table of `width` columns: as wanted, or with all wide
@@ -95,6 +134,17 @@ pub(crate) fn fit_column_widths(
     Some(wanted.iter().map(|width| (*width).min(cap)).collect())
 }
 
+fn word_width(word: &[StyledGrapheme<'_>]) -> usize {
+    word.iter().map(|(text, _)| text_columns(text)).sum()
+}
+
+/// The parts of a word that should not be broken. Each but the last ends with punctuation.
+fn word_parts<'w, 'a>(
+    word: &'w [StyledGrapheme<'a>],
+) -> impl Iterator<Item = &'w [StyledGrapheme<'a>]> {
+    word.chunk_by(|(text, _), (next, _)| !BREAKS.contains(text) || BREAKS.contains(next))
+}
+
 #[derive(Default)]
 struct LineWrapper<'a> {
     width: usize,
@@ -102,6 +152,7 @@ struct LineWrapper<'a> {
     indent: usize,
     /// Whether a line is folded, as opposed to a paragraph that is filled.
     is_fold: bool,
+    long_word: LongWord,
     done: Vec<StyledLine>,
     line: StyledLine,
     column: usize,
@@ -144,7 +195,10 @@ impl<'a> LineWrapper<'a> {
         let space = std::mem::take(&mut self.space);
         let word_columns = std::mem::take(&mut self.word_columns);
         let end = self.column + space.len();
-        let moves = !self.is_fold || self.indent + word_columns <= self.width || end >= self.width;
+        let moves = !self.is_fold
+            || self.long_word == LongWord::Whole
+            || self.indent + word_columns <= self.width
+            || end >= self.width;
         if !self.is_line_empty() && moves && end + word_columns > self.width {
             self.next_line();
         }
@@ -156,7 +210,26 @@ impl<'a> LineWrapper<'a> {
 
     /// Adds a word to the line and breaks it if it is wider than a line.
     fn place_word(&mut self, word: &[StyledGrapheme<'a>]) {
-        for (text, style) in word {
+        let has_room = self.column + word_width(word) <= self.width;
+        if has_room || !self.is_fold {
+            return self.place_part(word);
+        }
+        if self.long_word == LongWord::Whole {
+            self.column += word_width(word);
+            return word.iter().for_each(|(text, style)| self.line.push(text, *style));
+        }
+        for part in word_parts(word) {
+            let columns = word_width(part);
+            let fits_next = self.indent + columns <= self.width;
+            if fits_next && !self.is_line_empty() && self.column + columns > self.width {
+                self.next_line();
+            }
+            self.place_part(part);
+        }
+    }
+
+    fn place_part(&mut self, part: &[StyledGrapheme<'a>]) {
+        for (text, style) in part {
             let columns = text_columns(text);
             if !self.is_line_empty() && self.column + columns > self.width {
                 self.next_line();

@@ -17,6 +17,7 @@ use super::{
     interactive::{InteractiveChat, NextAction},
     overwritten_file, view,
 };
+use crate::cli::call_display;
 
 /// An open question.
 #[derive(Debug)]
@@ -96,6 +97,7 @@ impl InteractiveChat<'_> {
         let change = overwritten_file::file_change(&request.call, &self.roles.registry());
         let card = ApprovalCard::new(request.clone(), Some(place))
             .with_file_change(change)
+            .with_call_text(call_display::call_text(&request.call.tool, &request.call.arguments))
             .with_grant_choice(*grant_choice, folder.clone());
         let reply = move |answer| drop(keyboard_input.send(KeyboardInput::Key(id, answer)));
         self.questions.ticket = Some(self.keyboard.ask_card(card, reply));
@@ -219,7 +221,7 @@ impl InteractiveChat<'_> {
                 self.show_lines(&[
                     view::error_line(&mistake),
                     view::hint_line(
-                        "correct the arguments, or clear them to see the question again",
+                        "correct the arguments; Enter on an empty line shows the question again",
                     ),
                 ]);
                 self.read_question_input("arguments", arguments, move |input| {

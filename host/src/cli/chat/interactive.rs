@@ -185,7 +185,7 @@ fn start_keyboard(
         local_files: local_files.clone(),
     };
     let screen_view = view.clone();
-    let line_sink = Box::new(move |lines: &[StyledLine]| screen_view.print_lines(lines));
+    let line_sink = Box::new(move |lines: &[StyledLine]| screen_view.print_exact_lines(lines));
     let to_failure =
         |error: KeyboardError| CommandFailure::new(ExitStatus::Failed, error.to_string());
     let (keyboard, notices) = Keyboard::start(editor_settings, line_sink).map_err(to_failure)?;
@@ -348,7 +348,7 @@ impl<'a> InteractiveChat<'a> {
         if self.line_ticket.is_some() {
             // Lines beyond the printer's limit are dropped. The user could not read that many
             // either.
-            let _ = self.keyboard.printer().print_lines(lines);
+            let _ = self.keyboard.printer().print_lines(&self.view.fold_messages(lines));
         } else {
             self.view.print_lines(lines);
         }

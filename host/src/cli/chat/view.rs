@@ -47,8 +47,20 @@ impl ChatView {
         terminal_size().columns()
     }
 
+    /// Prints messages, folded to the width of the terminal.
     pub(super) fn print_lines(&self, lines: &[StyledLine]) {
+        self.print_exact_lines(&self.fold_messages(lines));
+    }
+
+    /// Prints lines as they are, such as those of a card, whose policy text must stay whole.
+    pub(super) fn print_exact_lines(&self, lines: &[StyledLine]) {
         self.draw_on_screen(|screen| screen.print_lines(lines));
+    }
+
+    /// Folds messages to the width of the terminal.
+    pub(super) fn fold_messages(&self, lines: &[StyledLine]) -> Vec<StyledLine> {
+        let columns = self.columns();
+        lines.iter().flat_map(|line| line.fold_message(columns)).collect()
     }
 
     /// Shows the next piece of an answer.

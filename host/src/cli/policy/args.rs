@@ -7,6 +7,9 @@ use url::Url;
 
 use crate::cli::args::OutputArgs;
 
+/// Arguments of a call, if none are given.
+pub(super) const NO_ARGUMENTS: &str = "{}";
+
 /// Value of `--to-private` without a range.
 pub(super) const OWN_RANGE: &str = "own";
 
@@ -61,7 +64,7 @@ pub(in crate::cli) struct ExplainArgs {
     pub(super) target: String,
 
     /// The arguments of the call, as a JSON object
-    #[arg(value_name = "JSON", default_value = "{}")]
+    #[arg(value_name = "JSON", default_value = NO_ARGUMENTS)]
     pub(super) arguments: String,
 
     /// May it send this request? "GET https://example.org/path"

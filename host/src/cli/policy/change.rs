@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use sallyport_contract::text;
 use sallyport_policy::{
     HintedError,
     edit::{self, DiffLine, EditError},
@@ -12,11 +13,16 @@ use sallyport_runtime::{
     gate::{policy_store, user_policy},
 };
 
+use sallyport_terminal::style::StyledLine;
+
 use crate::cli::{
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
     setup,
 };
+
+/// Columns before the text of a changed line, and before the rest of a long one.
+const DIFF_INDENT: usize = 8;
 
 /// A requested change.
 pub(in crate::cli) struct PolicyChangeRequest<'a> {
@@ -62,7 +68,7 @@ pub(in crate::cli) fn propose_change(
     let after = edit(&before).map_err(|error| edit_failure(file, &error))?;
     policy_store::parse_proposed_policy(&settings.policy, &after)?;
     if after == before {
-        out.print_line(&format!("{} says so already.", file.display()));
+        out.print_text(&format!("{} says so already.", file.display()));
         return Ok(None);
     }
     print_diff(file, &before, &after, out);
@@ -99,7 +105,10 @@ pub(in crate::cli) fn save_change(
 }
 
 fn print_diff_line(line: &DiffLine, out: &CliOutput) {
-    out.print_line(&format!("{:5} {} {}", line.number, line.change.mark(), line.text));
+    let text = text::escape_line(&line.text);
+    let line = StyledLine::plain(format!("{:5} {} {text}", line.number, line.change.mark()));
+    let columns = out.stdout_columns().unwrap_or(usize::MAX);
+    out.print_styled_lines(&line.fold_to_width(columns, DIFF_INDENT));
 }
 
 fn file_failure(file: &Path, error: &std::io::Error) -> CommandFailure {

@@ -63,9 +63,9 @@ fn print_files(settings: &HostSettings, out: &CliOutput) {
     for file in &settings.policy.files {
         let path = file.path.display();
         if file.path.exists() {
-            out.print_line(&format!("{path} is sound."));
+            out.print_text(&format!("{path} is sound."));
         } else if file.path == settings.policy.user_file() {
-            out.print_line(&format!("{path} does not exist, so it grants nothing."));
+            out.print_text(&format!("{path} does not exist, so it grants nothing."));
         }
     }
 }
@@ -73,10 +73,10 @@ fn print_files(settings: &HostSettings, out: &CliOutput) {
 fn print_shared_limits(policy: &Policy, out: &CliOutput) {
     let GlobalLimits { calls_per_minute, concurrent_calls } = policy.shared_limits();
     if let Some(calls) = calls_per_minute {
-        out.print_line(&format!("All plugins together may be called {calls} times a minute."));
+        out.print_text(&format!("All plugins together may be called {calls} times a minute."));
     }
     if let Some(calls) = concurrent_calls {
-        out.print_line(&format!("All plugins together may run {calls} calls at a time."));
+        out.print_text(&format!("All plugins together may run {calls} calls at a time."));
     }
 }
 
@@ -88,21 +88,21 @@ fn print_plugin(entry: &RegisteredPlugin, policy: &Policy, out: &CliOutput) {
     if permissions.is_empty() {
         let can =
             if entry.unconditional_denial().is_some() { "cannot run" } else { "nothing granted" };
-        out.print_line(&format!("  {can}"));
+        out.print_text(&format!("  {can}"));
     }
     for permission in permissions {
-        out.print_line(&format!("  can {}", text::escape_line(&permission)));
+        out.print_text(&format!("  can {}", text::escape_line(&permission)));
     }
     for line in call_display::ungranted_lines(entry) {
-        out.print_line(&format!("  {line}"));
+        out.print_text(&format!("  {line}"));
     }
     for tool in entry.tools() {
         let (decision, reason) = likely_decision(entry, policy, &tool.id);
         let reason = text::escape_line(&reason);
-        out.print_line(&format!("  {}: {} ({reason})", tool.id.tool, decision.as_str()));
+        out.print_text(&format!("  {}: {} ({reason})", tool.id.tool, decision.as_str()));
     }
     for note in grant.notes() {
-        out.print_line(&format!("  note: {}", text::escape_line(&note)));
+        out.print_text(&format!("  note: {}", text::escape_line(&note)));
     }
 }
 

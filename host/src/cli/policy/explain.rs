@@ -12,7 +12,7 @@ use sallyport_runtime::{
 use serde_json::{Value, json};
 use url::Url;
 
-use super::args::ExplainArgs;
+use super::args::{ExplainArgs, NO_ARGUMENTS};
 use crate::cli::{
     args::OutputFormat,
     call, call_display,
@@ -53,7 +53,9 @@ pub(super) async fn run_explain_command(
         setup::load_selected_registry(settings, PluginSelection::Only(plugin.clone()), out).await?;
     let entry = registry.find_plugin(plugin.as_str()).map_err(CommandFailure::from)?;
     let tools = affected_tools(entry, tool, &subject)?;
-    warn_of_obstacles(entry, &tools, &subject, &arguments, out);
+    // Without arguments the question is about the tool, not about a call that has none.
+    let call_arguments = (args.arguments != NO_ARGUMENTS).then_some(&arguments);
+    warn_of_obstacles(entry, &tools, &subject, call_arguments, out);
     let tool_explanations = explain_tools(&registry, entry, &tools, &subject, &arguments);
     // An allowed call still fails when it uses something that the plugin is not granted.
     let ungranted_plugin = matches!(subject, ExplainSubject::Call).then_some(&**entry);
@@ -99,7 +101,7 @@ fn parse_request(request: &str) -> Result<ExplainSubject, CommandFailure> {
     let parts = request.split_once(' ').filter(|(_, url)| url.contains("://"));
     parts.map(|(method, url)| ExplainSubject::Net(method.to_owned(), url.to_owned())).ok_or_else(
         || {
-            let message = format!("{:?} is no request", text::escape_excerpt(request, 80));
+            let message = format!("{:?} is not a request", text::escape_excerpt(request, 80));
             let hint = "write the method and the full URL: \"GET https://example.org/path\"";
             CommandFailure::new(ExitStatus::Usage, message).with_hint(hint)
         },
@@ -154,7 +156,7 @@ fn warn_of_obstacles(
     entry: &RegisteredPlugin,
     tools: &[ToolId],
     subject: &ExplainSubject,
-    arguments: &Value,
+    arguments: Option<&Value>,
     out: &CliOutput,
 ) {
     if let Some((problem, hint)) = entry.availability().problem_and_hint(entry.name()) {
@@ -169,7 +171,7 @@ fn warn_of_obstacles(
     if let (ExplainSubject::Call, Some(denial)) = (subject, entry.unconditional_denial()) {
         out.print_warning(&format!("the call would fail before the policy is asked: {denial}"));
     }
-    if let (ExplainSubject::Call, [tool]) = (subject, tools)
+    if let (ExplainSubject::Call, [tool], Some(arguments)) = (subject, tools, arguments)
         && let Err(argument_problems) = entry.check_arguments(tool, arguments)
     {
         let argument_problems = argument_problems.join("; ");
@@ -233,27 +235,27 @@ fn print_explanation(
 ) {
     let ToolExplanation { tool_names, explanation } = tool_explanation;
     let decision = explanation.decision.as_str();
-    out.print_line(&format!(
+    out.print_text(&format!(
         "{tool_names}: {decision}, {}",
         text::escape_line(&explanation.reason)
     ));
     // A denied call never reaches the missing grants.
     let ungranted_plugin = ungranted_plugin.filter(|_| explanation.decision < Decision::Deny);
     if let Some(entry) = ungranted_plugin.filter(|entry| entry.grant().lacks_needed_request()) {
-        out.print_line(&format!(
+        out.print_text(&format!(
             "  but {} is not granted all that it requests, and what needs it is refused:",
             entry.name()
         ));
     }
     for line in ungranted_plugin.into_iter().flat_map(call_display::ungranted_lines) {
-        out.print_line(&format!("  {line}"));
+        out.print_text(&format!("  {line}"));
     }
     for step in &explanation.steps {
         let mark = if step.is_decisive { "→" } else { " " };
-        out.print_line(&format!("  {mark} {}  {}", step.place, text::escape_line(&step.text)));
+        out.print_text(&format!("  {mark} {}  {}", step.place, text::escape_line(&step.text)));
     }
     if let Some(fix) = &explanation.fix {
-        out.print_line(&format!("  To allow it: {}", fix.command()));
+        out.print_text(&format!("  To allow it: {}", fix.command()));
     }
 }
 

@@ -52,6 +52,8 @@ pub struct ApprovalCard {
     request: ApprovalRequest,
     position: Option<QuestionPosition>,
     file_change: Option<FileChange>,
+    /// The tool and what the call is about, for the line above the keys.
+    call_text: Option<String>,
     /// The grant that the card asks about, if it does.
     grant: Option<ShownGrant>,
 }
@@ -61,7 +63,7 @@ impl ApprovalCard {
     pub fn new(request: ApprovalRequest, position: Option<QuestionPosition>) -> Self {
         let position = position.filter(|position| position.count > 1);
         let grant = ShownGrant::new(&request, 0, None);
-        Self { request, position, file_change: None, grant }
+        Self { request, position, file_change: None, call_text: None, grant }
     }
 
     /// Shows this choice of a question about a grant, with the folder that the user has named.
@@ -73,6 +75,11 @@ impl ApprovalCard {
     /// Adds the change that the call would make to a file.
     pub fn with_file_change(self, file_change: Option<FileChange>) -> Self {
         Self { file_change, ..self }
+    }
+
+    /// Adds the tool and what the call is about, such as `files.write /notes/a.md`.
+    pub fn with_call_text(self, call_text: String) -> Self {
+        Self { call_text: Some(text::escape_line(&call_text)), ..self }
     }
 
     /// Returns the answers that it offers.
@@ -113,7 +120,7 @@ impl ApprovalCard {
         let columns = card_columns(width);
         let line = match subject_line(&self.request, columns) {
             None if is_title_visible => return None,
-            None => cut_line(&self.title_text(DetailLevel::Brief), columns),
+            None => cut_line(&self.call_reminder(), columns),
             Some(line) => line,
         };
         Some(StyledLine::styled(line, TITLE))
@@ -122,6 +129,12 @@ impl ApprovalCard {
     /// Returns the lines that list its keys.
     pub fn key_lines(&self, width: usize) -> Vec<StyledLine> {
         self.options().key_lines(card_columns(width))
+    }
+
+    /// The title of a call with what it is about.
+    fn call_reminder(&self) -> String {
+        let title = || self.title_text(DetailLevel::Brief);
+        self.call_text.as_ref().map_or_else(title, |call| format!("{call} asks to run"))
     }
 
     fn layout_lines(&self, width: usize, detail_level: DetailLevel) -> Vec<StyledLine> {
