@@ -70,6 +70,7 @@ mod reminder;
 mod roles;
 mod run_cli;
 mod scratch;
+mod screens;
 mod scripts;
 mod secret;
 mod selftest;

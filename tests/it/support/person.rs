@@ -120,6 +120,14 @@ impl Person {
         screen.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_end().to_owned()
     }
 
+    /// The rows of the screen, as wide as the terminal: a line that wraps is several rows.
+    pub(crate) fn rows(&self) -> String {
+        let screen = self.screen.lock().unwrap();
+        let (_, columns) = screen.screen().size();
+        let rows = screen.screen().rows(0, columns.get()).map(|row| row.trim_end().to_owned());
+        rows.collect::<Vec<_>>().join("\n").trim_end().to_owned()
+    }
+
     /// The screen with its colours and other codes.
     pub(crate) fn codes(&self) -> String {
         self.screen.lock().unwrap().screen().contents_formatted()
