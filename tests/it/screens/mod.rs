@@ -2,8 +2,9 @@
 //! terminal, the scenario that shows it, and the screen as it is now. Each snapshot's description
 //! says what was shown before.
 //!
-//! What no screen can show is elsewhere: a tool whose `Err` counted as success no longer compiles
-//! (`sdk/rust/tests/ui`), and the user of a call is data (`principals.rs`).
+//! What no screen can show is elsewhere: a tool whose `Err` counted as success does not compile
+//! (`sdk/rust/tests/returns.rs`), and the user of a call is data (`principals.rs`).
+//! `INSTA_UPDATE=always` writes the screens anew; read them before you commit them.
 
 mod cards;
 mod chats;
