@@ -24,13 +24,14 @@ const VARIABLES: [(&str, &str); 7] = [
 ];
 
 /// The arguments that do not depend on the project. Paths and the state of the repository would
-/// change the bytes.
+/// change the bytes. `-checklinkname=0` lets the bindings' runtime allocate before Go's own has
+/// started: Go allows it only to the module that the runtime is in otherwise.
 const ARGS: [&str; 7] = [
     "build",
     "-buildmode=c-shared",
     "-buildvcs=false",
     "-trimpath",
-    "-ldflags=-s -w -buildid=",
+    "-ldflags=-s -w -buildid= -checklinkname=0",
     "-o",
     ".build/core.wasm",
 ];
