@@ -142,6 +142,12 @@ pub enum StoreError {
         /// The maximum.
         records_max: u64,
     },
+    /// Too many questions wait for an answer.
+    #[error("{count_max} questions wait for an answer already")]
+    TooManyQuestions {
+        /// The most that may wait.
+        count_max: usize,
+    },
     /// A session has fewer records than requested.
     #[error("session {id} has {found} records, not {wanted}")]
     TooFewRecords {
@@ -198,6 +204,7 @@ impl StoreError {
                 Some(format!("give more of it: {}", candidates.join(", ")))
             }
             Self::ConcurrentAppend { .. } => Some("take the session up again, or fork it".into()),
+            Self::TooManyQuestions { .. } => Some("answer some of them".into()),
             Self::SessionFull { .. } => Some("begin a new session".into()),
             Self::InvalidHead { .. } => {
                 Some("write it as NUMBER:HASH, as a check printed it".into())

@@ -31,7 +31,7 @@
 //! ```
 //!
 //! Suggested reading order: [`HostStore`], [`sessions`], [`kept_results`], [`approvals`],
-//! [`audit`], [`state`], [`timers`], [`notices`], [`presence`], [`memories`].
+//! [`questions`], [`audit`], [`state`], [`timers`], [`notices`], [`presence`], [`memories`].
 
 pub mod approvals;
 pub mod audit;
@@ -39,6 +39,7 @@ pub mod kept_results;
 pub mod memories;
 pub mod notices;
 pub mod presence;
+pub mod questions;
 pub mod sessions;
 pub mod state;
 pub mod timers;
@@ -63,6 +64,7 @@ pub use memories::{
 };
 pub use notices::{NoticeBatch, NoticeStore};
 pub use presence::{OpenSession, SessionPresence};
+pub use questions::{AnswerResult, QuestionStore, StoredAnswer, StoredQuestion};
 pub use sessions::{
     NewRecord, NewSession, SessionFilter, SessionSearchMatch, SessionStore, SnippetPiece,
     StoredRecord, StoredSession, StoredUsage,

@@ -10,6 +10,7 @@ use crate::{
     memories::MemoryStore,
     notices::NoticeStore,
     presence::SessionPresence,
+    questions::QuestionStore,
     sessions::SessionStore,
     sqlite::SqliteStore,
     state::PersistentStateStore,
@@ -28,6 +29,8 @@ pub struct HostStore {
     pub audit: Arc<dyn AuditStore>,
     /// The approvals that users gave for the rest of a session.
     pub approvals: Arc<dyn ApprovalStore>,
+    /// The questions that wait for an answer.
+    pub questions: Arc<dyn QuestionStore>,
     /// The state of plugins.
     pub state: Arc<dyn PersistentStateStore>,
     /// The timers.
@@ -58,6 +61,7 @@ impl HostStore {
             kept_results: shared.clone(),
             audit: shared.clone(),
             approvals: shared.clone(),
+            questions: shared.clone(),
             state: shared.clone(),
             timers: shared.clone(),
             notices: shared.clone(),

@@ -5,10 +5,10 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{approvals, audit, memories, notices, presence, sessions, state, timers};
+use super::{approvals, audit, memories, notices, presence, questions, sessions, state, timers};
 
 /// Every step, oldest first. A module that needs a table adds its own step.
-pub(crate) const STEPS: [&[&str]; 9] = [
+pub(crate) const STEPS: [&[&str]; 10] = [
     &[audit::TABLE],
     &[approvals::TABLE],
     &[sessions::TABLES],
@@ -18,6 +18,7 @@ pub(crate) const STEPS: [&[&str]; 9] = [
     &[presence::TABLE],
     &[memories::TABLES],
     &[sessions::USER_COLUMNS, sessions::KEPT_RESULTS_TABLE, approvals::TABLE_WITH_USER],
+    &[questions::TABLE],
 ];
 
 /// The newest schema version.

@@ -9,6 +9,7 @@ pub(crate) mod audit;
 mod memories;
 mod notices;
 mod presence;
+mod questions;
 mod sessions;
 mod state;
 mod timers;

@@ -122,7 +122,7 @@ fn a_newer_database_is_not_touched() {
         let before = fs::read(fixture.path().join(FILE)).unwrap();
         let fresh = HostStore::open(fixture.path()).unwrap();
         let error = fresh.audit.verify(None).wait().unwrap_err();
-        let want = format!("has the form {form}, this program knows forms up to 9");
+        let want = format!("has the form {form}, this program knows forms up to 10");
         assert!(error.to_string().ends_with(&want), "{error}");
         assert!(matches!(error, StoreError::NewerSchema { .. }));
         drop(fresh);
@@ -225,7 +225,7 @@ fn a_failure_to_open_is_not_kept() {
     let fixture = Fixture::with_records(2);
     fixture.sql("PRAGMA user_version = 99");
     assert!(fixture.store.audit.verify(None).wait().is_err());
-    fixture.sql("PRAGMA user_version = 9");
+    fixture.sql("PRAGMA user_version = 10");
     assert!(fixture.verify().is_intact());
 }
 

@@ -31,6 +31,7 @@ mod notices;
 mod presence;
 mod property;
 mod prune;
+mod questions;
 mod read;
 mod record;
 mod sessions;

@@ -133,7 +133,7 @@ fn a_fork_never_uses_the_number_of_a_displaced_result_again() {
 
 #[test]
 fn a_database_without_kept_results_gets_their_table() {
-    let fixture = folder::of_form(crate::sqlite::migration::STEPS.len() - 1);
+    let fixture = folder::of_form(crate::sqlite::migration::STEPS.len() - 2);
     assert_eq!(fixture.keep_result("s-0", "first"), 1);
     assert_eq!(fixture.find_result("s-0", 1), found("first"));
     assert_eq!(fixture.sessions().get(USER, "s-0").wait().unwrap().records, 1);
