@@ -7,20 +7,12 @@ use rmcp::model::{
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, EnumSchema,
     PrimitiveSchemaDefinition,
 };
-use sallyport_contract::{
-    ApprovalAnswer, ApprovalRequest, ApprovalSubject, BodyEncoding, GrantQuestion, RequestPreview,
-    text,
-};
+use sallyport_contract::{ApprovalAnswer, ApprovalRequest};
+use sallyport_runtime::question_text::question_text;
 use serde_json::Value;
 
 /// The field of the form.
 const CHOICE_FIELD: &str = "approve";
-
-/// Longest question, in bytes. Nobody reads a longer one, and a yes to a part is not a yes to all.
-const QUESTION_BYTES_MAX: usize = 64 << 10;
-
-/// Digits of a digest that are shown.
-const DIGEST_CHARS: usize = 12;
 
 /// A choice: its value in the form, its title, and the answer that it stands for.
 type Choice = (&'static str, &'static str, ApprovalAnswer);
@@ -43,10 +35,7 @@ fn choices(request: &ApprovalRequest) -> Vec<Choice> {
 
 /// Returns the form of a question. `None` if the question is too long to be shown whole.
 pub(crate) fn question_form(request: &ApprovalRequest) -> Option<ElicitRequestParams> {
-    let message = question_text(request);
-    if message.len() > QUESTION_BYTES_MAX {
-        return None;
-    }
+    let message = question_text(request)?;
     let (values, titles) = choices(request)
         .into_iter()
         .map(|(value, title, _)| (value.to_owned(), title.to_owned()))
@@ -71,83 +60,14 @@ pub(crate) fn answer_from_form(form: &ElicitResult, request: &ApprovalRequest) -
     choice.map_or(refused, |(_, _, answer)| answer)
 }
 
-/// Everything that the user needs to decide.
-fn question_text(request: &ApprovalRequest) -> String {
-    let call = &request.call;
-    let title = match &request.subject {
-        ApprovalSubject::Call => format!("Allow {} to run?", call.tool),
-        ApprovalSubject::Access { what } => {
-            format!("Allow {} this: {}?", call.tool.plugin, text::escape_line(what))
-        }
-        ApprovalSubject::Grant(question) => {
-            format!("Grant what is missing? {}", text::escape_line(&question.what))
-        }
-    };
-    let digest: String = request.plugin_digest.chars().take(DIGEST_CHARS).collect();
-    let version = text::escape_line(&request.plugin_version);
-    let plugin = format!("{} {version}, digest {digest}", call.tool.plugin);
-    let mut lines = vec![title, String::new(), format!("plugin: {plugin}")];
-    if request.subject != ApprovalSubject::Call {
-        lines.push(format!("tool: {}", call.tool));
-    }
-    lines.extend(request.request.iter().flat_map(|shown| request_lines(shown)));
-    let parts = request.grant_question().map(GrantQuestion::labeled_parts).unwrap_or_default();
-    lines.extend(parts.iter().map(|(name, part)| format!("{name}: {}", text::escape_line(part))));
-    lines.extend(argument_lines(&call.arguments));
-    lines.extend(request.capabilities.iter().map(|one| format!("can: {}", text::escape_line(one))));
-    lines.push(format!("asked because: {}", text::escape_line(&request.reason)));
-    if let Some(rule) = &request.rule {
-        lines.push("\"always\" adds to your policy:".to_owned());
-        lines.extend(marked_lines(rule));
-    }
-    lines.join("\n")
-}
-
-/// One line for each argument.
-fn argument_lines(arguments: &str) -> Vec<String> {
-    let line = |name: &str, value: &str| format!("argument: {name}{}", text::escape_line(value));
-    match serde_json::from_str(arguments) {
-        Ok(Value::Object(map)) => map
-            .iter()
-            .map(|(name, value)| {
-                line(&format!("{} = ", text::escape_line(name)), &value.to_string())
-            })
-            .collect(),
-        _ => vec![line("", arguments)],
-    }
-}
-
-/// The whole outgoing request.
-fn request_lines(request: &RequestPreview) -> Vec<String> {
-    let mut lines = vec![format!("request: {}", text::escape_line(&request.summary_line()))];
-    if !request.query.is_empty() {
-        lines.push(format!("query: {}", text::escape_line(&request.query)));
-    }
-    let header = |(name, value): &(String, String)| {
-        format!("header: {}: {}", text::escape_line(name), text::escape_line(value))
-    };
-    lines.extend(request.headers.iter().map(header));
-    if let Some(body) = &request.body {
-        let kind = match body.encoding {
-            BodyEncoding::Text => "",
-            BodyEncoding::Hex => ", in hexadecimal",
-        };
-        lines.push(format!("body, {} bytes{kind}:", body.length_bytes));
-        lines.extend(marked_lines(&body.content));
-    }
-    lines
-}
-
-/// Text of several lines. The bar in front of each prevents it from imitating a line of the form.
-fn marked_lines(untrusted: &str) -> impl Iterator<Item = String> {
-    untrusted.split('\n').map(|line| format!("| {}", text::escape_line(line)))
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use sallyport_contract::{BodyPreview, RequestedCall, ToolCallContext};
+    use sallyport_contract::{
+        ApprovalSubject, BodyPreview, RequestPreview, RequestedCall, ToolCallContext,
+    };
+    use sallyport_runtime::question_text::QUESTION_BYTES_MAX;
     use serde_json::json;
 
     use super::*;

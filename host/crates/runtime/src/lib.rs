@@ -21,11 +21,16 @@
 //! - [`session`]: selects, configures and runs sessions.
 //! - [`services`]: state, timers, messages and packages for plugins.
 //! - [`timekeeper`]: fires timers while the program runs.
+//! - [`question_text`]: the whole text of a question to the user.
 //! - [`atomic_file`]: replaces files atomically.
+//! - [`bounded_lines`]: reads the messages of a client, one per line.
+//! - [`file_write`]: what a call would write into a file, for the user.
 
 pub mod atomic_file;
+pub mod bounded_lines;
 pub mod config;
 mod executor;
+pub mod file_write;
 pub mod gate;
 pub mod history;
 pub mod host;
@@ -37,6 +42,7 @@ pub mod notice;
 pub mod observer;
 pub mod plugin_diff;
 pub mod policy_change;
+pub mod question_text;
 pub mod recall;
 pub mod registry;
 pub mod roles;

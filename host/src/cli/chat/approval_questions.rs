@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use sallyport_contract::{
     ApprovalAnswer, ApprovalRequest, ApprovalSubject, GrantAnswer, GrantScope,
 };
+use sallyport_runtime::file_write::file_write;
 use sallyport_session::{CallPosition, FrontEndCommand};
 use sallyport_terminal::{
-    card::{ApprovalCard, ApprovalChoice, QuestionPosition as Place, format_editable},
+    card::{ApprovalCard, ApprovalChoice, FileChange, QuestionPosition as Place, format_editable},
     editor::{self, InitialInput, InputPrompt, LineInput, PromptTicket},
 };
 use serde_json::Value;
@@ -15,7 +16,7 @@ use serde_json::Value;
 use super::{
     inputs::KeyboardInput,
     interactive::{InteractiveChat, NextAction},
-    overwritten_file, view,
+    view,
 };
 use crate::cli::call_display;
 
@@ -94,7 +95,8 @@ impl InteractiveChat<'_> {
         self.view.finish();
         let (id, keyboard_input) = (*id, self.keyboard_input.clone());
         let place = Place { index: position.index, count: position.count };
-        let change = overwritten_file::file_change(&request.call, &self.roles.registry());
+        let change = file_write(&request.call, &self.roles.registry())
+            .and_then(|write| Some(FileChange { old: write.old?, new: write.new }));
         let card = ApprovalCard::new(request.clone(), Some(place))
             .with_file_change(change)
             .with_call_text(call_display::call_text(&request.call.tool, &request.call.arguments))

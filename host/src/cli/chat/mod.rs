@@ -13,7 +13,6 @@ mod greeting;
 mod inputs;
 mod interactive;
 mod lists;
-mod overwritten_file;
 mod plain;
 mod typing_ahead;
 mod view;

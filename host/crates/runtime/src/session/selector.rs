@@ -19,8 +19,10 @@ use crate::{
 /// The session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionSelector {
-    /// A new session that is stored.
+    /// A new session that is stored, and that begins in the current folder.
     New,
+    /// A new session that is stored, and that begins in a folder of the front end's.
+    NewIn(String),
     /// A new session that is not stored.
     Ephemeral,
     /// The user's last session used in this folder, or else in any.
@@ -61,11 +63,9 @@ pub async fn open_session(
             is_stored: false,
             ..new_opened_session(user, new_session_id(), Box::new(MemoryJournal::default()))
         }),
-        SessionSelector::New => {
-            let (id, folder) = (new_session_id(), current_folder());
-            let origin = SessionOrigin { user: user.clone(), id: id.clone(), folder };
-            let journal = StoreJournal::begin_session(store.clone(), origin, limits);
-            Ok(new_opened_session(user, id, Box::new(journal)))
+        SessionSelector::New => Ok(begin_session(store, limits, user, current_folder())),
+        SessionSelector::NewIn(folder) => {
+            Ok(begin_session(store, limits, user, Some(folder.clone())))
         }
         SessionSelector::Latest => {
             resume_session(store, latest_session(store, user).await?, limits).await
@@ -108,6 +108,18 @@ pub fn current_folder() -> Option<String> {
 fn new_opened_session(user: &str, session_id: String, journal: Box<dyn Journal>) -> OpenedSession {
     let (user, past) = (user.to_owned(), RestoredSession::default());
     OpenedSession { user, session_id, journal, past, is_stored: true }
+}
+
+fn begin_session(
+    store: &HostStore,
+    limits: SessionRetention,
+    user: &str,
+    folder: Option<String>,
+) -> OpenedSession {
+    let id = new_session_id();
+    let origin = SessionOrigin { user: user.to_owned(), id: id.clone(), folder };
+    let journal = StoreJournal::begin_session(store.clone(), origin, limits);
+    new_opened_session(user, id, Box::new(journal))
 }
 
 async fn resume_session(
