@@ -167,8 +167,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// The policy, the lock or the store cannot be used. A plugin that cannot be used is not an
-    /// error: [`Registry::problems`] lists it.
+    /// The policy, the lock or the store cannot be used. [`Registry::problems`] lists bad plugins.
     pub async fn open(settings: &HostSettings, options: HostOptions) -> Result<Self, HostError> {
         let HostOptions { selection, consent, notices, activity, observer, .. } = options;
         let sandbox = create_sandbox(
@@ -194,6 +193,7 @@ impl Host {
             services: host_services.services.clone(),
             audit: Some(Arc::clone(&log)),
             grant_desk,
+            approval_hook: settings.approvals.approval_hook(),
         };
         let gate = Gate::open(parts)?;
         gate.add_redacted_keys(settings.server_keys());
@@ -540,6 +540,7 @@ fn open_inspection_gate(
         services: Services::default(),
         audit: None,
         grant_desk: Arc::default(),
+        approval_hook: None,
     })
 }
 

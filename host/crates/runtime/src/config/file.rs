@@ -31,6 +31,9 @@
 //! [browser]
 //! command = "firefox"
 //!
+//! [approvals]
+//! hook = ["notify-my-phone", "--urgent"]
+//!
 //! [packages]
 //! index = "https://packages.example.com/simple/"
 //!
@@ -53,8 +56,8 @@ use serde_json::Value;
 use toml::de::DeTable;
 
 use super::{
-    BrowserSettings, BudgetSettings, ChatSettings, CompileSettings, InternalToolSettings,
-    PackageSettings, SessionRetention, SettingOrigin,
+    ApprovalSettings, BrowserSettings, BudgetSettings, ChatSettings, CompileSettings,
+    InternalToolSettings, PackageSettings, SessionRetention, SettingOrigin,
     provider::{self, ProviderChoice},
     reader::ConfigText,
     values::{
@@ -95,6 +98,8 @@ pub struct FileConfig {
     pub internal: InternalToolSettings,
     /// How web pages are opened.
     pub browser: BrowserSettings,
+    /// Where questions go besides the program that asks.
+    pub approvals: ApprovalSettings,
     /// Where plugins get packages.
     pub packages: PackageSettings,
     /// How plugins are compiled.

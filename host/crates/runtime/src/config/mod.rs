@@ -43,8 +43,8 @@ pub use project::ProjectConfig;
 pub use project_files::ForeignFile;
 pub use provider::ProviderDefinition;
 pub use sections::{
-    BrowserSettings, BudgetSettings, ChatMemoryKind, ChatSettings, CompileSettings, EditMode,
-    InternalToolSettings, PackageSettings, SessionRetention,
+    ApprovalSettings, BrowserSettings, BudgetSettings, ChatMemoryKind, ChatSettings,
+    CompileSettings, EditMode, InternalToolSettings, PackageSettings, SessionRetention,
 };
 use values::TextOrTexts;
 
@@ -167,6 +167,8 @@ pub struct HostSettings {
     pub internal: InternalToolSettings,
     /// How web pages are opened.
     pub browser: BrowserSettings,
+    /// Where questions go besides the program that asks.
+    pub approvals: ApprovalSettings,
     /// Where plugins get packages.
     pub packages: PackageSettings,
     /// How plugins without a cached build are compiled.
@@ -225,6 +227,7 @@ impl HostSettings {
             sessions: file.sessions,
             internal: file.internal,
             browser: file.browser.with_env_override(&env),
+            approvals: file.approvals,
             packages: file.packages,
             compile: file.compile.with_env_override(&env),
             plugin_settings: plugin_settings.collect(),

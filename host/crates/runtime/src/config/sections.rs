@@ -13,6 +13,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::gate::ApprovalHook;
+
 use super::{
     Env, env,
     values::{
@@ -215,6 +217,14 @@ pub struct BrowserSettings {
     pub command: Option<NonblankText>,
 }
 
+/// Where questions go besides the program that asks.
+#[derive(Debug, Default, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ApprovalSettings {
+    /// A program and its arguments. It receives each question as JSON, and may answer it.
+    pub hook: Option<Vec<String>>,
+}
+
 /// Where plugins get packages.
 #[derive(Debug, Default, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -314,6 +324,13 @@ impl BudgetSettings {
             session_tokens: lower(self.session_tokens, other.session_tokens),
             session_cost: lower(self.session_cost, other.session_cost),
         }
+    }
+}
+
+impl ApprovalSettings {
+    /// The hook, if one is configured.
+    pub fn approval_hook(&self) -> Option<ApprovalHook> {
+        ApprovalHook::from_command(self.hook.clone()?)
     }
 }
 

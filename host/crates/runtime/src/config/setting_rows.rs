@@ -37,6 +37,7 @@ impl HostSettings {
             ("sessions", json!(self.sessions)),
             ("internal", json!(self.internal)),
             ("browser", json!(self.browser)),
+            ("approvals", json!(self.approvals)),
             ("packages", json!(self.packages)),
             ("compile", json!(self.compile)),
         ] {

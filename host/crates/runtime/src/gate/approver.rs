@@ -11,13 +11,13 @@ use std::{
 };
 
 use sallyport_contract::{
-    ApprovalAnswer, ApprovalObstacle, ApprovalRequest, ApprovalSubject, Consent, Decision, Denial,
+    ApprovalAnswer, ApprovalObstacle, ApprovalRequest, ApprovalSubject, Decision, Denial,
     DenialReason, LOCAL_USER, RequestPreview, RequestedCall, UserAnswer,
 };
 use sallyport_policy::{Grant, PolicyVerdict, RuleText};
 use sallyport_store::{HostStore, SessionApproval};
 
-use super::{MessageSink, now_ms, user_policy};
+use super::{MessageSink, approval_desk::ApprovalDesk, now_ms, user_policy};
 
 /// Timeout of an approval before a call, so that a session does not wait forever for an absent
 /// user.
@@ -25,7 +25,7 @@ const QUESTION_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// Asks the user, and remembers the answers.
 pub struct Approver {
-    consent: Arc<dyn Consent>,
+    desk: ApprovalDesk,
     store: Option<HostStore>,
     policy_file: PathBuf,
     /// Approvals for the session, for when the store cannot keep them.
@@ -47,20 +47,14 @@ pub(crate) struct AuthorizationRequest<'a> {
 }
 
 impl Approver {
-    /// Asks through `consent`, keeps approvals in `store`, and writes rules into `policy_file`.
-    pub fn new(
-        consent: Arc<dyn Consent>,
+    /// Asks through `desk`, keeps approvals in `store`, and writes rules into `policy_file`.
+    pub(crate) fn new(
+        desk: ApprovalDesk,
         store: Option<HostStore>,
         policy_file: PathBuf,
         message_sink: MessageSink,
     ) -> Self {
-        Self {
-            consent,
-            store,
-            policy_file,
-            session_approvals: Mutex::new(Vec::new()),
-            message_sink,
-        }
+        Self { desk, store, policy_file, session_approvals: Mutex::new(Vec::new()), message_sink }
     }
 
     /// Turns a verdict into the grounds for proceeding.
@@ -115,8 +109,7 @@ impl Approver {
             capabilities: authorization_request.grant.permission_lines(),
         };
         let time_max = authorization_request.time_max.unwrap_or(QUESTION_TIME_MAX);
-        let answer = tokio::time::timeout(time_max, self.consent.ask_user(request)).await;
-        let Ok(answer) = answer else {
+        let Some(answer) = self.desk.ask(request, time_max).await else {
             return Err(denial_by_timeout(authorization_request, verdict, time_max));
         };
         self.apply_answer(authorization_request, verdict, answer, approval, rule).await
@@ -128,7 +121,7 @@ impl Approver {
         request: ApprovalRequest,
         time_max: Duration,
     ) -> Option<ApprovalAnswer> {
-        tokio::time::timeout(time_max, self.consent.ask_user(request)).await.ok()
+        self.desk.ask(request, time_max).await
     }
 
     async fn apply_answer(

@@ -2,6 +2,8 @@
 //!
 //! - [`policy_store`]: the policy that is currently in force.
 //! - [`approver`]: turns a decision into a yes or a no, and asks the user where needed.
+//! - `approval_desk`: takes a question to everyone who may answer it, [`sealed_question`] as it was
+//!   asked, and `approval_hook` to the operator's program.
 //! - [`user_policy`]: the only writer of the user's policy.
 //! - [`missing_grants`]: the grants that a run was missing.
 //! - `authorizer`: decides what the running calls of one plugin may do.
@@ -11,6 +13,8 @@
 //!
 //! The registry consults the gate before a call, and the sandbox does while a call runs.
 
+mod approval_desk;
+pub mod approval_hook;
 pub mod approver;
 pub(crate) mod authorizer;
 mod call_limits;
@@ -19,6 +23,7 @@ pub(crate) mod grant_questions;
 pub mod missing_grants;
 pub mod policy_store;
 mod preview;
+pub mod sealed_question;
 mod user_grants;
 pub mod user_policy;
 
@@ -31,11 +36,12 @@ use sallyport_contract::{Consent, Redactor, Secret, Services, ToolCallContext};
 use sallyport_policy::SecretSource;
 use sallyport_store::{AuditLog, HostStore, audit::HostUser};
 
+pub use approval_hook::ApprovalHook;
 pub use approver::Approver;
 pub use grant_desk::GrantDesk;
 pub use policy_store::{PolicyLoadError, PolicySnapshot, PolicyStore};
 
-use self::call_limits::SharedCallLimits;
+use self::{approval_desk::ApprovalDesk, call_limits::SharedCallLimits};
 use crate::{
     config::{Env, PolicyFiles},
     secrets::{Vault, VaultError},
@@ -68,6 +74,8 @@ pub struct GateParts {
     pub audit: Option<Arc<AuditLog>>,
     /// The grants that users give to plugins in a session.
     pub grant_desk: Arc<GrantDesk>,
+    /// Receives each question, if the operator has configured one.
+    pub approval_hook: Option<ApprovalHook>,
 }
 
 /// Where changes of the policy are recorded, and on whose behalf.
@@ -116,7 +124,9 @@ impl Gate {
         let change_sink = Arc::clone(&message_sink);
         let policy_store =
             PolicyStore::open(files, Box::new(move |change| change_sink(&change.to_string())))?;
-        let approver = Approver::new(consent, store, user_file, Arc::clone(&message_sink));
+        let sink = Arc::clone(&message_sink);
+        let desk = ApprovalDesk::new(consent, store.as_ref(), parts.approval_hook, sink);
+        let approver = Approver::new(desk, store, user_file, Arc::clone(&message_sink));
         let vault = Vault::new(env.clone());
         let call_limits = SharedCallLimits::new();
         Ok(Arc::new(Self {

@@ -1,0 +1,204 @@
+//! Takes a question to everyone who may answer it, and the first valid answer back.
+//!
+//! A question goes to the front end of its session. At the same time it is published in the store,
+//! where another program of the same user can answer it, and given to the operator's hook. Every
+//! answer takes the same step in the store, so only one of them counts. The others are told which
+//! one that was. A question that cannot be published is answered by its front end alone.
+
+use std::{sync::Arc, time::Duration};
+
+use sallyport_contract::{ApprovalAnswer, ApprovalRequest, Consent, LOCAL_USER};
+use sallyport_store::{AnswerResult, HostStore, QuestionStore, StoredAnswer, StoredQuestion};
+use tokio::task::JoinHandle;
+
+use super::{
+    MessageSink,
+    approval_hook::{ApprovalHook, HOOK_CARRIER},
+    now_ms,
+    sealed_question::{QuestionSeal, SealedQuestion},
+};
+
+/// How often the store is asked for an answer. It is one lookup by key while a question is open, and
+/// a user does not notice the delay.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// The name of the front end among the carriers of answers.
+const FRONT_END_CARRIER: &str = "the program that asked";
+
+/// Asks questions.
+pub(crate) struct ApprovalDesk {
+    consent: Arc<dyn Consent>,
+    questions: Option<Arc<dyn QuestionStore>>,
+    hook: Option<ApprovalHook>,
+    message_sink: MessageSink,
+}
+
+impl ApprovalDesk {
+    pub(crate) fn new(
+        consent: Arc<dyn Consent>,
+        store: Option<&HostStore>,
+        hook: Option<ApprovalHook>,
+        message_sink: MessageSink,
+    ) -> Self {
+        let questions = store.map(|store| Arc::clone(&store.questions));
+        Self { consent, questions, hook, message_sink }
+    }
+
+    /// Asks a question. `None` if there was no answer in time.
+    pub(crate) async fn ask(
+        &self,
+        request: ApprovalRequest,
+        time_max: Duration,
+    ) -> Option<ApprovalAnswer> {
+        let question = SealedQuestion::new(request, time_max);
+        tokio::time::timeout(time_max, self.first_answer(question)).await.ok()
+    }
+
+    async fn first_answer(&self, question: SealedQuestion) -> ApprovalAnswer {
+        let asked = self.consent.ask_user(question.request.clone());
+        let Some(published) = self.publishable(&question) else { return asked.await };
+        let elsewhere = published.answer_from_elsewhere(self);
+        let mut elsewhere = std::pin::pin!(elsewhere);
+        tokio::select! {
+            answer = &mut elsewhere => answer,
+            answer = asked => match answer {
+                // The hook may still reach someone.
+                ApprovalAnswer::Nobody if self.hook.is_some() => elsewhere.await,
+                ApprovalAnswer::Nobody => ApprovalAnswer::Nobody,
+                answer => self.settle(&published, answer).await,
+            },
+        }
+    }
+
+    fn publishable<'a>(&self, question: &'a SealedQuestion) -> Option<PublishedQuestion<'a>> {
+        let questions = Arc::clone(self.questions.as_ref()?);
+        Some(PublishedQuestion { questions, seal: question.seal()?, question })
+    }
+
+    /// Enters the answer of the front end, and returns the one that counts.
+    async fn settle(
+        &self,
+        published: &PublishedQuestion<'_>,
+        answer: ApprovalAnswer,
+    ) -> ApprovalAnswer {
+        match published.enter_answer(&answer, FRONT_END_CARRIER).await {
+            Some(AnswerResult::AnsweredBefore(before)) => {
+                let text = format!("the question was answered before, by {}", before.carrier);
+                (self.message_sink)(&text);
+                published.read_answer(&before)
+            }
+            Some(AnswerResult::Expired | AnswerResult::OtherHash) => {
+                ApprovalAnswer::No { reason: None }
+            }
+            // A question that was never published has no other answer.
+            Some(AnswerResult::Accepted | AnswerResult::NotAsked) | None => answer,
+        }
+    }
+}
+
+/// A question in the store. Dropping it withdraws the question, unless it has an answer.
+struct PublishedQuestion<'a> {
+    questions: Arc<dyn QuestionStore>,
+    seal: QuestionSeal,
+    question: &'a SealedQuestion,
+}
+
+impl PublishedQuestion<'_> {
+    /// Waits for an answer of another program, or of the hook. Waits forever if there cannot be one.
+    async fn answer_from_elsewhere(&self, desk: &ApprovalDesk) -> ApprovalAnswer {
+        if self.questions.publish_question(self.stored()).await.is_err() {
+            // The front end asks all the same, and whatever needs the store reports its failure.
+            std::future::pending::<()>().await;
+        }
+        let hook = desk.hook.as_ref().map(|hook| self.start_hook(hook, &desk.message_sink));
+        let _running = AbortOnDrop(hook);
+        loop {
+            if let Ok(Some(found)) = self.questions.find_answer(&self.seal.id).await {
+                // The one who answered waits to hear that it was received.
+                let _ = self.questions.close_question(&self.seal.id).await;
+                return self.read_answer(&found);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Starts the hook in a task of its own, which enters its answer as any other.
+    fn start_hook(&self, hook: &ApprovalHook, message_sink: &MessageSink) -> JoinHandle<()> {
+        let (hook, question) = (hook.clone(), self.question.clone());
+        let (seal, message_sink) = (self.seal.clone(), Arc::clone(message_sink));
+        let questions = Arc::clone(&self.questions);
+        tokio::spawn(async move {
+            match hook.ask(&question, &seal).await {
+                Ok(Some(answer)) => {
+                    let entered =
+                        enter_answer(&*questions, &question, &seal, &answer, HOOK_CARRIER);
+                    entered.await;
+                }
+                Ok(None) => {}
+                Err(error) => message_sink(&format!("the hook for approvals: {error}")),
+            }
+        })
+    }
+
+    fn stored(&self) -> StoredQuestion {
+        let QuestionSeal { id, hash, text } = self.seal.clone();
+        let SealedQuestion { asked_ms, expires_ms, .. } = *self.question;
+        let user = question_user(self.question);
+        StoredQuestion { id, user, text, hash, asked_ms, expires_ms }
+    }
+
+    async fn enter_answer(&self, answer: &ApprovalAnswer, carrier: &str) -> Option<AnswerResult> {
+        enter_answer(&*self.questions, self.question, &self.seal, answer, carrier).await
+    }
+
+    /// Reads an answer that counts. What the question did not offer is a no.
+    fn read_answer(&self, found: &StoredAnswer) -> ApprovalAnswer {
+        let answer = serde_json::from_str(&found.answer).ok();
+        let offered = answer.filter(|answer| self.question.offers(answer));
+        offered.unwrap_or(ApprovalAnswer::No { reason: None })
+    }
+}
+
+impl Drop for PublishedQuestion<'_> {
+    fn drop(&mut self) {
+        let (questions, id) = (Arc::clone(&self.questions), self.seal.id.clone());
+        // Without a runtime the question expires.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let _ = questions.withdraw_question(&id).await;
+                // The text of an answered question goes, too.
+                let _ = questions.close_question(&id).await;
+            });
+        }
+    }
+}
+
+/// Enters an answer. `None` if the store cannot be used.
+async fn enter_answer(
+    questions: &dyn QuestionStore,
+    question: &SealedQuestion,
+    seal: &QuestionSeal,
+    answer: &ApprovalAnswer,
+    carrier: &str,
+) -> Option<AnswerResult> {
+    let answer = serde_json::to_string(answer).ok()?;
+    let answer = StoredAnswer { answer, carrier: carrier.to_owned(), at_ms: now_ms() };
+    let user = question_user(question);
+    questions.answer_question(&user, &seal.id, &seal.hash, answer).await.ok()
+}
+
+fn question_user(question: &SealedQuestion) -> String {
+    let user = question.request.call.context.user_id.clone();
+    user.unwrap_or_else(|| LOCAL_USER.to_owned())
+}
+
+/// Ends a task with whoever waits for it.
+struct AbortOnDrop(Option<JoinHandle<()>>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        if let Some(task) = &self.0 {
+            task.abort();
+        }
+    }
+}
