@@ -33,7 +33,8 @@ const IMPURE: [&str; 6] = ["tokio", "wasmtime", "reqwest", "hyper", "rustix", "t
 const PURE_CRATES: [&str; 2] = ["contract", "policy"];
 
 /// The libraries that other programs may embed. They have no command line and no terminal.
-const LIBRARIES: [&str; 2] = ["host/crates/runtime/Cargo.toml", "host/crates/mcp/Cargo.toml"];
+const LIBRARIES: [&str; 3] =
+    ["host/crates/runtime/Cargo.toml", "host/crates/mcp/Cargo.toml", "host/crates/acp/Cargo.toml"];
 
 /// Packages that these libraries must not depend on.
 const PRINTERS: [&str; 7] =

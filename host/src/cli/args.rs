@@ -12,6 +12,8 @@ use sallyport_runtime::{
 };
 
 use super::{
+    acp::AcpArgs,
+    approval::ApprovalCommand,
     audit::AuditCommand,
     config::{ConfigCommand, TrustArgs},
     guided_setup::SetupArgs,
@@ -71,12 +73,17 @@ pub(super) enum CliCommand {
     Call(CallArgs),
     /// Serve the tools to an MCP client, such as an editor, over standard input and output
     Mcp(McpArgs),
+    /// Serve sessions to an editor that speaks the Agent Client Protocol
+    Acp(AcpArgs),
     /// List, inspect and accept plugins
     #[command(subcommand)]
     Plugin(PluginCommand),
     /// List and inspect tools
     #[command(subcommand)]
     Tool(ToolCommand),
+    /// List, show and answer the questions of other programs that run
+    #[command(subcommand)]
+    Approval(ApprovalCommand),
     /// Show what each plugin may do; check, explain and change the policy
     Policy(PolicyArgs),
     /// Show, report, verify and prune the audit of every decision and call
@@ -361,6 +368,7 @@ impl CliArgs {
             Some(CliCommand::Chat(chat)) => Some(&chat.model),
             Some(CliCommand::Run(run)) => Some(&run.model),
             Some(CliCommand::Listen(listen)) => Some(&listen.model),
+            Some(CliCommand::Acp(acp)) => Some(&acp.model),
             Some(CliCommand::Session(SessionCommand::Resume { model, .. })) => Some(model),
             _ => None,
         };

@@ -26,6 +26,11 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("sallyport mcp --only 'files.*' --deny '*.remove'", "Serve some of the tools"),
         ("sallyport mcp --policy ~/editor-policy.toml", "Serve them under another policy"),
     ]),
+    ("acp", &[
+        ("sallyport acp", "Serve sessions to the editor that starts it"),
+        ("sallyport acp --model anthropic/claude-sonnet-4-5", "Serve them with another model"),
+        ("sallyport acp --setup", "Set up a model in this terminal"),
+    ]),
     ("call", &[
         ("sallyport call clock.get_time", "Call a tool without arguments"),
         ("sallyport call clock.get_time '{\"timezone\": \"Asia/Tokyo\"}'", "Call it with arguments"),
@@ -70,6 +75,11 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("sallyport secret list", "List the secrets and whether each has a value"),
         ("sallyport secret set weather_key", "Type a value, which is not shown"),
         ("sallyport secret check", "Check that every secret has a value"),
+    ]),
+    ("approval", &[
+        ("sallyport approval list", "List the questions that wait for an answer"),
+        ("sallyport approval show 1a2b", "Show a question, and its hash"),
+        ("sallyport approval answer 1a2b", "Answer it here"),
     ]),
     ("session", &[
         ("sallyport session list --here", "List the sessions of this folder"),

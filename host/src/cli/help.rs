@@ -28,8 +28,11 @@ const INDENT: &str = "  ";
 
 /// The commands by purpose. A command without a group is shown with the last one.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Talk with a model", &["chat", "run", "listen", "mcp", "call"]),
-    ("Plugins and permissions", &["plugin", "tool", "policy", "secret", "trust", "audit"]),
+    ("Talk with a model", &["chat", "run", "listen", "acp", "mcp", "call"]),
+    (
+        "Plugins and permissions",
+        &["plugin", "tool", "policy", "approval", "secret", "trust", "audit"],
+    ),
     ("Set up and check", &["setup", "model", "config", "doctor", "selftest"]),
     ("What is kept", &["session", "timer", "state", "memory"]),
     ("For shells and programs", &["help", "completions", "man", "schema"]),

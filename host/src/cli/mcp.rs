@@ -200,19 +200,19 @@ impl ReloadCauses {
 
 /// The signals that end the program. SIGHUP is not among them: it means to load the plugins anew,
 /// and a client that is gone has closed standard input.
-struct StopSignals {
+pub(super) struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl StopSignals {
     /// Handles the signals from now on.
-    fn new() -> Result<Self, CommandFailure> {
+    pub(super) fn new() -> Result<Self, CommandFailure> {
         let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
         Ok(Self { interrupt: interrupt?, terminate: terminate? })
     }
 
-    async fn wait_for_stop(&mut self) {
+    pub(super) async fn wait_for_stop(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

@@ -3,6 +3,8 @@
 //! The answer of a command goes to standard output and everything else to standard error. Without a
 //! terminal there are no colours and no questions.
 
+mod acp;
+mod approval;
 mod args;
 mod audit;
 mod call;
@@ -114,6 +116,9 @@ fn dispatch_command(
         CliCommand::Mcp(args) => {
             setup::run_on_thread_pool(mcp::run_mcp_command(&flags, args, &observers, out))
         }
+        CliCommand::Acp(args) => {
+            setup::run_on_thread_pool(acp::run_acp_command(&flags, args, &observers, out))
+        }
         CliCommand::Run(run) => {
             setup::run_on_thread_pool(run::run_prompt(&flags, run, &observers, out))
         }
@@ -125,6 +130,9 @@ fn dispatch_command(
         }
         CliCommand::Tool(tool) => {
             setup::run_on_current_thread(tool::run_tool_command(&flags, tool, out))
+        }
+        CliCommand::Approval(command) => {
+            setup::run_on_current_thread(approval::run_approval_command(&flags, command, out))
         }
         CliCommand::Policy(policy) => policy::run_policy_command(&flags, policy, &observers, out),
         CliCommand::Audit(command) => {

@@ -1,0 +1,405 @@
+//! The sessions of a client.
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use sallyport_contract::{LOCAL_USER, Principal};
+use sallyport_runtime::{
+    Host, HostNotice,
+    config::HostSettings,
+    history,
+    session::{
+        ModelHandle, SessionConfig, SessionError, SessionOverrides, SessionSelector, SessionSpec,
+        open_session,
+    },
+};
+use sallyport_store::{SessionFilter, StoreError, StoredSession};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    output::ClientOutput,
+    replay,
+    requests::{ListParams, OpenKind, OpenParams},
+    rpc::{RequestId, RpcError},
+    session::{AcpSession, NewAcpSession},
+    session_config::{MODEL_OPTION, config_options, has_no_model},
+};
+
+/// Most open sessions. Each has its tasks and its instances of plugins; nobody watches more.
+const SESSIONS_MAX: usize = 64;
+
+/// Sessions in one page of a list.
+const LIST_PAGE: usize = 50;
+
+/// Longest wait for sessions to end after nothing is sent to the client any more. A call that is
+/// cancelled ends much faster.
+const SESSIONS_END_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// What the user can do about a model that is not configured.
+const SETUP_HINT: &str = "run `sallyport setup` in a terminal";
+
+/// Reads the configuration anew, as it is for a folder. An error is a sentence for the user.
+pub type SettingsReader = Box<dyn Fn(Option<&Path>) -> Result<HostSettings, String> + Send + Sync>;
+
+/// The parts of a server.
+pub struct AcpServerParts {
+    /// The loaded plugins.
+    pub host: Arc<Host>,
+    /// Reads the configuration for each new session, so that a model that was set up meanwhile is
+    /// known.
+    pub read_settings: SettingsReader,
+    /// Overrides the configuration of sessions.
+    pub overrides: SessionOverrides,
+}
+
+/// The sessions of one client.
+pub struct AcpServer {
+    host: Arc<Host>,
+    read_settings: SettingsReader,
+    overrides: SessionOverrides,
+    output: Arc<ClientOutput>,
+    sessions: Mutex<SessionTable>,
+    /// Locked while a session is opened, so that one is not opened twice.
+    opening: tokio::sync::Mutex<()>,
+    shows_notices: Arc<AtomicBool>,
+}
+
+/// The open sessions by their ids.
+#[derive(Default)]
+struct SessionTable {
+    sessions: HashMap<String, Arc<AcpSession>>,
+    is_stopping: bool,
+}
+
+impl AcpServer {
+    /// Prepares to serve a client.
+    pub(crate) fn new(parts: AcpServerParts, output: Arc<ClientOutput>) -> Arc<Self> {
+        let AcpServerParts { host, read_settings, overrides } = parts;
+        Arc::new(Self {
+            host,
+            read_settings,
+            overrides,
+            output,
+            sessions: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
+            shows_notices: Arc::default(),
+        })
+    }
+
+    pub(crate) fn output(&self) -> &Arc<ClientOutput> {
+        &self.output
+    }
+
+    /// Notes whether the client shows notices.
+    pub(crate) fn note_client(&self, shows_notices: bool) {
+        self.shows_notices.store(shows_notices, Ordering::Relaxed);
+    }
+
+    /// Returns an open session.
+    pub(crate) fn find_session(&self, session_id: &str) -> Result<Arc<AcpSession>, RpcError> {
+        self.table().sessions.get(session_id).cloned().ok_or_else(session_not_open)
+    }
+
+    /// Cancels the turn that a request began.
+    pub(crate) fn cancel_request(&self, id: &RequestId) {
+        let sessions: Vec<_> = self.table().sessions.values().cloned().collect();
+        sessions.iter().filter(|session| session.runs_prompt(id)).for_each(|s| s.cancel_prompt());
+    }
+
+    /// The ways to configure a model; none if one is configured.
+    pub(crate) fn auth_methods(&self, has_terminal: bool) -> Value {
+        let settings = (self.read_settings)(None);
+        if settings.is_ok_and(|settings| check_model(&settings).is_ok()) {
+            return json!([]);
+        }
+        let mut method = json!({
+            "id": "setup",
+            "name": "Set up a model",
+            "description": "Run `sallyport setup` in a terminal: it asks for a provider, a model and a key",
+        });
+        if has_terminal {
+            method["type"] = "terminal".into();
+            method["args"] = json!(["--setup"]);
+        }
+        json!([method])
+    }
+
+    /// Checks whether a model has been configured meanwhile.
+    pub(crate) async fn authenticate(&self) -> Result<Value, RpcError> {
+        check_model(&self.settings(None)?)?;
+        Ok(json!({}))
+    }
+
+    /// Opens a session.
+    pub(crate) async fn open_session(
+        &self,
+        kind: OpenKind,
+        params: OpenParams,
+    ) -> Result<Value, RpcError> {
+        let folder = folder_text(&params.cwd)?;
+        let session_id = match (kind, &params.session_id) {
+            (OpenKind::New, _) => None,
+            (_, Some(id)) => Some(id.as_str()),
+            (_, None) => return Err(RpcError::invalid_params("sessionId is missing")),
+        };
+        let _opening = self.opening.lock().await;
+        let session = match session_id.map(|id| self.find_session(id)) {
+            Some(Ok(open)) => open,
+            _ => self.start_session(session_id, folder).await?,
+        };
+        if kind == OpenKind::Load {
+            self.send_history(&session).await?;
+        }
+        let settings = self.settings(Some(session.folder()))?;
+        let mut response = json!({
+            "modes": session.mode_state(),
+            "configOptions": config_options(&settings, &session.model_name()),
+        });
+        if kind == OpenKind::New {
+            response["sessionId"] = session.id().into();
+        }
+        let servers: Vec<&str> = params.mcp_servers.iter().map(|one| one.name.as_str()).collect();
+        if !servers.is_empty() {
+            session.add_note(format!(
+                "The MCP servers of this client are not used: {}. Sallyport runs tools only from \
+                 its own plugins.",
+                servers.join(", ")
+            ));
+        }
+        Ok(response)
+    }
+
+    async fn start_session(
+        &self,
+        session_id: Option<&str>,
+        folder: String,
+    ) -> Result<Arc<AcpSession>, RpcError> {
+        {
+            let table = self.table();
+            if table.is_stopping || table.sessions.len() >= SESSIONS_MAX {
+                return Err(RpcError::invalid_request("too many sessions are open; close one"));
+            }
+        }
+        let selector = match session_id {
+            Some(id) => SessionSelector::Named(self.stored_session(id).await?.id),
+            None => SessionSelector::NewIn(folder.clone()),
+        };
+        let settings = self.settings(Some(&folder))?;
+        let model = check_model(&settings)?;
+        let principal = Principal::local();
+        let store = self.host.store();
+        let opened = open_session(store, settings.sessions, &principal, &selector)
+            .await
+            .map_err(|error| session_failure(&error))?;
+        let config =
+            SessionConfig::from_settings(&self.overrides, &settings, &self.host, &principal)
+                .await
+                .map_err(|error| session_failure(&error))?;
+        let prepared = self
+            .host
+            .prepare_session(SessionSpec {
+                opened,
+                config: &config,
+                model: &model,
+                answers_questions: true,
+                receives_notices: true,
+            })
+            .map_err(|error| session_failure(&error))?;
+        let new_session = NewAcpSession {
+            host: Arc::clone(&self.host),
+            output: Arc::clone(&self.output),
+            shows_notices: Arc::clone(&self.shows_notices),
+            folder,
+            model_name: settings.chosen_model.name.clone(),
+            context_tokens: settings.chosen_model.context_tokens,
+        };
+        let session = new_session.start(prepared).map_err(|error| session_failure(&error))?;
+        self.table().sessions.insert(session.id().to_owned(), Arc::clone(&session));
+        Ok(session)
+    }
+
+    /// Sends the turns of a session so far.
+    async fn send_history(&self, session: &AcpSession) -> Result<(), RpcError> {
+        let stored = self.stored_session(session.id()).await?;
+        let records = history::read_records(self.host.store(), &stored);
+        let records = records.await.map_err(|error| store_failure(&error))?;
+        for update in replay::history_updates(&records) {
+            self.output.send_update(session.id(), update).await;
+        }
+        Ok(())
+    }
+
+    async fn stored_session(&self, session_id: &str) -> Result<StoredSession, RpcError> {
+        let found = self.host.store().sessions.get(LOCAL_USER, session_id).await;
+        found.map_err(|error| store_failure(&error))
+    }
+
+    /// Lists the stored sessions, the one used last first.
+    pub(crate) async fn list_sessions(&self, params: ListParams) -> Result<Value, RpcError> {
+        let before_ms = match params.cursor.as_deref().map(str::parse) {
+            Some(Ok(before_ms)) => Some(before_ms),
+            Some(Err(_)) => return Err(RpcError::invalid_params("the cursor is not one of ours")),
+            None => None,
+        };
+        let folder = params.cwd.as_deref().map(folder_text).transpose()?;
+        let limit = Some(LIST_PAGE);
+        let filter =
+            SessionFilter { folder, before_ms, limit, ..SessionFilter::of_user(LOCAL_USER) };
+        let listed = self.host.store().sessions.list(filter).await;
+        let listed = listed.map_err(|error| store_failure(&error))?;
+        let sessions: Vec<Value> = listed.iter().map(session_info).collect();
+        let mut response = json!({ "sessions": sessions });
+        if let (Some(last), LIST_PAGE) = (listed.last(), listed.len()) {
+            response["nextCursor"] = last.updated_ms.to_string().into();
+        }
+        Ok(response)
+    }
+
+    /// Ends a session. It can be loaded again.
+    pub(crate) async fn close_session(&self, session_id: &str) -> Result<Value, RpcError> {
+        let session = self.table().sessions.remove(session_id).ok_or_else(session_not_open)?;
+        session.close().await;
+        Ok(json!({}))
+    }
+
+    /// Removes a session for good.
+    pub(crate) async fn delete_session(&self, session_id: &str) -> Result<Value, RpcError> {
+        let _opening = self.opening.lock().await;
+        let open = self.table().sessions.remove(session_id);
+        let was_open = open.is_some();
+        if let Some(session) = open {
+            session.close().await;
+        }
+        match self.host.store().sessions.remove(LOCAL_USER, session_id).await {
+            Ok(()) => Ok(json!({})),
+            // It had no turn yet, so it was never stored.
+            Err(StoreError::SessionNotFound { .. }) if was_open => Ok(json!({})),
+            Err(error) => Err(store_failure(&error)),
+        }
+    }
+
+    /// Sets one of the choices of a session.
+    pub(crate) fn set_config_option(
+        &self,
+        session_id: &str,
+        config_id: &str,
+        value: &Value,
+    ) -> Result<Value, RpcError> {
+        let session = self.find_session(session_id)?;
+        if config_id != MODEL_OPTION {
+            return Err(RpcError::invalid_params("the only option is model"));
+        }
+        let settings = self.settings(Some(session.folder()))?;
+        let options = config_options(&settings, &session.model_name());
+        let offered = options[0]["options"].as_array().into_iter().flatten();
+        let name = value.as_str().filter(|name| {
+            offered.into_iter().any(|option| option["value"].as_str() == Some(name))
+        });
+        let name = name.ok_or_else(|| RpcError::invalid_params("there is no such model"))?;
+        let chosen = settings
+            .models
+            .resolve_model_name(name)
+            .map_err(|error| RpcError::invalid_params(error.to_string()).with_hint(error.hint()))?;
+        let handle = ModelHandle::from_choice(&chosen).map_err(|error| session_failure(&error))?;
+        let model = handle
+            .model_for_session(self.host.roles(), LOCAL_USER, session_id)
+            .map_err(|error| session_failure(&error))?;
+        session.use_model(model, name.to_owned(), chosen.context_tokens)?;
+        Ok(json!({ "configOptions": config_options(&settings, name) }))
+    }
+
+    /// Ends all sessions. The client has `time_max` to read the last updates; after that nothing is
+    /// sent any more, and `ended` is cancelled.
+    pub(crate) async fn stop(&self, ended: &CancellationToken, time_max: Duration) {
+        let sessions: Vec<_> = {
+            let mut table = self.table();
+            table.is_stopping = true;
+            table.sessions.drain().map(|(_, session)| session).collect()
+        };
+        sessions.iter().for_each(|session| session.begin_close());
+        let last_updates = async {
+            wait_for_all(&sessions).await;
+            self.output.wait_until_written().await;
+        };
+        let _ = tokio::time::timeout(time_max, last_updates).await;
+        ended.cancel();
+        let rest = wait_for_all(&sessions);
+        if tokio::time::timeout(SESSIONS_END_TIME_MAX, rest).await.is_err() {
+            let text = "some sessions did not end in time; their last records may be missing";
+            self.host.notices()(HostNotice::Warning(text.to_owned()));
+        }
+    }
+
+    fn settings(&self, folder: Option<&str>) -> Result<HostSettings, RpcError> {
+        (self.read_settings)(folder.map(Path::new)).map_err(RpcError::internal)
+    }
+
+    fn table(&self) -> MutexGuard<'_, SessionTable> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn wait_for_all(sessions: &[Arc<AcpSession>]) {
+    for session in sessions {
+        session.wait_for_end().await;
+    }
+}
+
+fn session_not_open() -> RpcError {
+    RpcError::not_found("no such session is open")
+}
+
+/// Returns the configured model.
+fn check_model(settings: &HostSettings) -> Result<ModelHandle, RpcError> {
+    if has_no_model(&settings.chosen_model) {
+        let error = RpcError::auth_required("no model is configured");
+        return Err(error.with_hint(Some(SETUP_HINT)));
+    }
+    ModelHandle::from_choice(&settings.chosen_model).map_err(|error| session_failure(&error))
+}
+
+fn session_failure(error: &SessionError) -> RpcError {
+    let failure = match error {
+        SessionError::KeyMissing { .. } | SessionError::KeyUnreadable { .. } => {
+            RpcError::auth_required(error.to_string())
+        }
+        SessionError::Store(error) => return store_failure(error),
+        _ => RpcError::internal(error.to_string()),
+    };
+    failure.with_hint(error.hint())
+}
+
+fn store_failure(error: &StoreError) -> RpcError {
+    match error {
+        StoreError::SessionNotFound { .. } => RpcError::not_found("there is no such session"),
+        _ => RpcError::internal(error.to_string()).with_hint(error.hint()),
+    }
+}
+
+/// The folder of a client as text. It has to be absolute, because ours may be another one.
+fn folder_text(folder: &Path) -> Result<String, RpcError> {
+    let text = folder.to_str().filter(|_| folder.is_absolute());
+    text.map(str::to_owned).ok_or_else(|| RpcError::invalid_params("cwd is not an absolute path"))
+}
+
+fn session_info(session: &StoredSession) -> Value {
+    let mut info = json!({
+        "sessionId": session.id,
+        "cwd": session.folder.as_deref().unwrap_or("/"),
+        "title": session.title,
+    });
+    let updated = i64::try_from(session.updated_ms).ok();
+    if let Some(Ok(updated)) = updated.map(Timestamp::from_millisecond) {
+        info["updatedAt"] = updated.to_string().into();
+    }
+    info
+}
