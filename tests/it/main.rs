@@ -8,6 +8,8 @@
 
 mod support;
 
+mod acp;
+mod approvals_elsewhere;
 mod attended;
 mod audit_cli;
 mod authoring;

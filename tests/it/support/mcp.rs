@@ -31,7 +31,12 @@ pub(crate) struct McpClient {
 impl McpClient {
     /// Starts the program.
     pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
-        let mut child = home.start(&[&["mcp"], args].concat());
+        Self::of_command(home, &[&["mcp"], args].concat())
+    }
+
+    /// Starts another command that speaks JSON-RPC in lines.
+    pub(crate) fn of_command(home: &Home, command: &[&str]) -> Self {
+        let mut child = home.start(command);
         let stdout = Heard::of(child.stdout.take().unwrap());
         let stderr = Heard::of(child.stderr.take().unwrap());
         Self { input: child.stdin.take(), child, stdout, stderr, requests: 0 }

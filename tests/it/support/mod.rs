@@ -1,5 +1,6 @@
 //! What the themes share: a home for the program, the program itself, and the servers it talks to.
 
+pub(crate) mod acp;
 pub(crate) mod bomb;
 pub(crate) mod browser;
 pub(crate) mod client;
@@ -23,6 +24,7 @@ pub(crate) mod warden;
 pub(crate) mod wat;
 pub(crate) mod watch;
 
+pub(crate) use acp::AcpClient;
 pub(crate) use browser::Browser;
 pub(crate) use home::{Home, Ran};
 pub(crate) use mcp::McpClient;
