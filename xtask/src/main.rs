@@ -10,6 +10,7 @@ mod build;
 mod demo;
 mod dist;
 mod drawings;
+mod editors;
 mod fuzz;
 mod languages;
 mod pages;
@@ -45,6 +46,7 @@ cargo xtask TASK
   dist            build a release: an archive with an installer, a Debian package, checksums
   demo [chat|start] [--write]
                   play the sessions and the film that the documents show; print or write them
+  editors         drive `sallyport acp` with the official client (needs Node and npm)
   drawings [--check]
                   write the drawings in docs/images; or fail if a file differs
   languages [--write]
@@ -84,6 +86,7 @@ fn dispatch_task(args: &[String]) -> Result<ExitCode> {
         "bench" => bench::run_benchmarks(rest)?,
         "dist" => dist::build_release()?,
         "demo" => demo::run_demo(rest)?,
+        "editors" => editors::run_editors()?,
         "drawings" => drawings::update_drawings(rest)?,
         "languages" => languages::show_languages(rest)?,
         "fuzz" => fuzz::run_fuzz_targets(rest)?,
