@@ -105,7 +105,7 @@ impl Step {
 fn wait(text: &str, person: &Person, is_there: impl Fn(&Person) -> bool) {
     let begin = std::time::Instant::now();
     until_so(text, || {
-        let is_late = begin.elapsed() > super::support::patience::PATIENCE / 5;
+        let is_late = begin.elapsed() > super::support::patience::PATIENCE / 2;
         assert!(!is_late, "no {text:?} on\n{}", person.screen());
         is_there(person)
     });
