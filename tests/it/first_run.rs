@@ -159,7 +159,11 @@ fn the_policy_is_explained_before_there_is_one() {
 
 #[test]
 fn completions_are_made_for_every_shell() {
-    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+    for shell in ["bash", "zsh", "fish"] {
+        let asks = format!("__complete {shell} ");
+        Home::new().run(&["completions", shell]).ended(0).answers(&["sallyport", &asks]);
+    }
+    for shell in ["elvish", "powershell"] {
         Home::new().run(&["completions", shell]).ended(0).answers(&["sallyport", "doctor"]);
     }
 }

@@ -22,6 +22,7 @@ mod cli;
 mod compile;
 mod compile_fuzz;
 mod compile_queue;
+mod completions;
 mod config_cli;
 mod conformance;
 mod consent;

@@ -15,6 +15,7 @@ use super::{
     acp::AcpArgs,
     approval::ApprovalCommand,
     audit::AuditCommand,
+    completion::NameKind,
     config::{ConfigCommand, TrustArgs},
     guided_setup::SetupArgs,
     listen::ListenArgs,
@@ -138,7 +139,7 @@ pub(super) enum CliCommand {
     /// Explain a command, or a topic: grants, models, plugins, scripts
     Help {
         /// The command or the topic
-        #[arg(value_name = "COMMAND|TOPIC")]
+        #[arg(value_name = "COMMAND|TOPIC", add = NameKind::HelpTopic)]
         words: Vec<String>,
     },
 }
@@ -147,12 +148,12 @@ pub(super) enum CliCommand {
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(super) struct ModelArgs {
     /// The model: a [model.NAME] table, PROVIDER/NAME, a name, or offline
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", add = NameKind::Model)]
     pub(super) model: Option<String>,
 
     /// Where the model is asked: openai, anthropic, gemini, ollama, …, or plugin:NAME; --model is a
     /// name there
-    #[arg(long, value_name = "PROVIDER")]
+    #[arg(long, value_name = "PROVIDER", add = NameKind::Provider)]
     pub(super) provider: Option<String>,
 
     /// Print answers when complete, not word by word
@@ -168,7 +169,7 @@ pub(super) struct ModelArgs {
     pub(super) system: Option<String>,
 
     /// The plugin that describes the assistant; --system overrides its prompt
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = NameKind::Plugin)]
     pub(super) guide: Option<PluginName>,
 
     #[command(flatten)]
@@ -229,7 +230,7 @@ pub(super) struct BudgetArgs {
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(super) struct SessionArgs {
     /// Resume this session; the start of its ID is enough
-    #[arg(long, value_name = "ID", conflicts_with_all = ["continue", "ephemeral"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["continue", "ephemeral"], add = NameKind::Session)]
     pub(super) session: Option<String>,
 
     /// Resume the session used last in this folder, else the last one of all
@@ -260,7 +261,7 @@ pub(super) struct ChatArgs {
     pub(super) prompt: Option<String>,
 
     /// Show the session with this plugin, which also answers approvals, instead of the terminal
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = NameKind::Plugin)]
     pub(super) ui: Option<String>,
 
     #[command(flatten)]
@@ -276,7 +277,7 @@ pub(super) struct ChatArgs {
 #[derive(Debug, ClapArgs)]
 pub(super) struct CallArgs {
     /// The tool
-    #[arg(value_name = "PLUGIN.TOOL")]
+    #[arg(value_name = "PLUGIN.TOOL", add = NameKind::Tool)]
     pub(super) tool: String,
 
     /// The arguments, as a JSON object
@@ -299,7 +300,7 @@ pub(super) enum ToolCommand {
     /// Show one tool with the schema of its arguments
     Show {
         /// The tool
-        #[arg(value_name = "PLUGIN.TOOL")]
+        #[arg(value_name = "PLUGIN.TOOL", add = NameKind::Tool)]
         name: String,
         #[command(flatten)]
         output: OutputArgs,
@@ -314,17 +315,20 @@ pub(super) enum SecretCommand {
     /// Check that every secret has a value
     Check {
         /// This secret only
+        #[arg(add = NameKind::Secret)]
         name: Option<String>,
     },
     /// Store a value from standard input in the place that the policy names
     Set {
         /// The secret
+        #[arg(add = NameKind::Secret)]
         name: String,
     },
     /// Remove a value from the place that the policy names
     #[command(visible_alias = "rm")]
     Remove {
         /// The secret
+        #[arg(add = NameKind::Secret)]
         name: String,
     },
 }

@@ -132,6 +132,13 @@ pub(super) fn run_help_command(
     Ok(ExitStatus::Done)
 }
 
+/// The words that `sallyport help` explains.
+pub(super) fn topic_names() -> Vec<String> {
+    let command = command();
+    let commands = command.get_subcommands().map(|command| command.get_name().to_owned());
+    commands.chain(TOPICS.map(|(topic, _)| topic.to_owned())).collect()
+}
+
 fn print_page(page: &str, out: &CliOutput) {
     match out.stdout_columns() {
         Some(columns) => out.print_styled_lines(&render_markdown(page, columns.min(COLUMNS_MAX))),

@@ -1,9 +1,7 @@
-//! `sallyport man` and `completions`: manual pages and scripts, generated from the definition of the
-//! help.
+//! `sallyport man`: manual pages, generated from the definition of the help.
 
 use std::{fs, path::Path};
 
-use clap_complete::Shell;
 use clap_mangen::Man;
 
 use super::{
@@ -34,12 +32,4 @@ pub(super) fn run_man_command(
     clap_mangen::generate_to(help::command(), folder).map_err(unwritable)?;
     out.print_note(&format!("Wrote the manual to {}. Start with sallyport.1.", folder.display()));
     Ok(ExitStatus::Done)
-}
-
-/// Prints the completion script of a shell.
-pub(super) fn print_completions(shell: Shell, out: &CliOutput) -> ExitStatus {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut help::command(), "sallyport", &mut script);
-    out.print_generated(&script);
-    ExitStatus::Done
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     args::{OutputArgs, OutputFormat},
+    completion::NameKind,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
     session::format_utc_time,
@@ -28,7 +29,7 @@ pub(super) enum MemoryCommand {
     #[command(visible_alias = "ls")]
     List {
         /// Only memories of this session; the start of its ID is enough
-        #[arg(long, value_name = "ID")]
+        #[arg(long, value_name = "ID", add = NameKind::Session)]
         session: Option<String>,
         /// At most so many
         #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
@@ -53,7 +54,7 @@ pub(super) enum MemoryCommand {
         #[arg(required_unless_present_any = ["all", "session"], value_name = "NUMBER")]
         ids: Vec<u64>,
         /// All that comes from this session and no other; the start of its id is enough
-        #[arg(long, value_name = "ID", conflicts_with_all = ["ids", "all"])]
+        #[arg(long, value_name = "ID", conflicts_with_all = ["ids", "all"], add = NameKind::Session)]
         session: Option<String>,
         /// Everything
         #[arg(long, conflicts_with = "ids")]

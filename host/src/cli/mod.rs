@@ -15,6 +15,7 @@ mod call_display;
 mod call_lines;
 mod call_trace;
 mod command_aliases;
+mod completion;
 mod config;
 mod consent;
 mod doctor;
@@ -60,6 +61,9 @@ use session::SessionCommand;
 /// Runs the program.
 pub fn main() -> ExitCode {
     let out = CliOutput::new();
+    if completion::print_if_asked(&out) {
+        return ExitCode::SUCCESS;
+    }
     let exit = match help::parse_command_line() {
         Ok(args) => run_command(&args, &out).unwrap_or_else(|failure| out.print_failure(&failure)),
         Err(error) => print_command_line_error(&error, &out),
@@ -176,7 +180,7 @@ fn dispatch_command(
             setup::run_on_thread_pool(selftest::run_selftest_command(&flags, test, &observers, out))
         }
         CliCommand::Man { folder } => man::run_man_command(folder.as_deref(), out),
-        CliCommand::Completions { shell } => Ok(man::print_completions(*shell, out)),
+        CliCommand::Completions { shell } => Ok(completion::print_script(*shell, out)),
         CliCommand::Help { words } => help::run_help_command(words, out),
     }
 }

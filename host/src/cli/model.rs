@@ -19,6 +19,7 @@ use serde_json::json;
 
 use super::{
     args::{OutputArgs, OutputFormat},
+    completion::NameKind,
     doctor,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
@@ -35,7 +36,7 @@ pub(super) enum ModelCommand {
         #[arg(long)]
         remote: bool,
         /// Ask the server of this provider, instead of the current model's
-        #[arg(long, requires = "remote", value_name = "PROVIDER")]
+        #[arg(long, requires = "remote", value_name = "PROVIDER", add = NameKind::Provider)]
         provider: Option<String>,
         #[command(flatten)]
         output: OutputArgs,
@@ -43,6 +44,7 @@ pub(super) enum ModelCommand {
     /// Try a model step by step (costs a few tokens)
     Check {
         /// The model, as --model would name it
+        #[arg(add = NameKind::Model)]
         name: Option<String>,
         #[command(flatten)]
         output: OutputArgs,

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::{
     args::{OutputArgs, OutputFormat},
+    completion::NameKind,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
     setup,
@@ -31,6 +32,7 @@ pub(super) enum StateCommand {
     #[command(visible_alias = "ls")]
     List {
         /// The plugin
+        #[arg(add = NameKind::Plugin)]
         plugin: Option<PluginName>,
         #[command(flatten)]
         output: OutputArgs,
@@ -38,6 +40,7 @@ pub(super) enum StateCommand {
     /// Print a value
     Get {
         /// The plugin
+        #[arg(add = NameKind::Plugin)]
         plugin: PluginName,
         /// The key
         key: String,
@@ -47,6 +50,7 @@ pub(super) enum StateCommand {
     /// Delete one key of a plugin, or all its state
     Clear {
         /// The plugin
+        #[arg(add = NameKind::Plugin)]
         plugin: PluginName,
         /// The key; all keys by default
         key: Option<String>,

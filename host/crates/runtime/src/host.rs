@@ -485,7 +485,7 @@ pub fn new_session_id() -> String {
 }
 
 /// Creates the sandbox from the settings.
-fn create_sandbox(
+pub(crate) fn create_sandbox(
     settings: &HostSettings,
     compiler: Option<Compiler>,
     resolver: Arc<dyn HostNameResolver>,

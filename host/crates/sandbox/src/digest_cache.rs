@@ -74,6 +74,11 @@ impl DigestCache {
         Ok(file)
     }
 
+    /// The digest of a component, if it is known from an earlier start. Does not read the component.
+    pub(crate) fn cached_digest(&self, path: &Path) -> Option<String> {
+        self.find_digest(path, FileStamp::read(path).ok()?)
+    }
+
     fn find_digest(&self, path: &Path, stamp: FileStamp) -> Option<String> {
         let key = absolute_text(path)?;
         let mut digests = lock_mutex(&self.digests);

@@ -4,7 +4,7 @@
 //! cached under its digest. Listing a thousand plugins then reads a thousand small files and
 //! instantiates nothing.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 use sallyport_contract::{
     FailureKind, PluginName, ToolDescriptor, ToolId, ToolName, json, text::escape_excerpt,
@@ -191,6 +191,13 @@ impl Sandbox {
         }
         let interface = ComponentInterface::from_component_file(file);
         interface.and_then(|interface| interface.check_manifest(file, manifest)).err().map(Err)
+    }
+
+    /// Returns the tools of a component if an earlier start has cached them. Neither reads nor
+    /// compiles the component.
+    pub fn cached_tools(&self, path: &Path, plugin: &PluginName) -> Option<Vec<ToolDescriptor>> {
+        let digest = self.digests.cached_digest(path)?;
+        Some(self.read_cached_metadata(&digest, plugin)?.tools)
     }
 
     /// Refuses a component that is not a program, without compiling it.

@@ -46,7 +46,7 @@ pub struct SandboxOptions {
 /// Loads and runs plugins.
 pub struct Sandbox {
     pub(crate) cache: ComponentCache,
-    digests: DigestCache,
+    pub(crate) digests: DigestCache,
     pub(crate) resolver: Arc<dyn HostNameResolver>,
     pub(crate) tls: Arc<TlsClient>,
     pub(crate) disk: Arc<SharedDiskState>,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
-use crate::cli::args::OutputArgs;
+use crate::cli::{args::OutputArgs, completion::NameKind};
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum AuditCommand {
@@ -35,7 +35,7 @@ pub(in crate::cli) enum AuditCommand {
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct AuditFilterArgs {
     /// Only records about this plugin
-    #[arg(long)]
+    #[arg(long, add = NameKind::Plugin)]
     pub(super) plugin: Option<String>,
     /// Only records about tools of this name
     #[arg(long)]
@@ -54,7 +54,7 @@ pub(in crate::cli) struct AuditFilterArgs {
     #[arg(long)]
     pub(super) kind: Option<String>,
     /// Only records of this session
-    #[arg(long)]
+    #[arg(long, add = NameKind::Session)]
     pub(super) session: Option<String>,
     /// Only records of calls for this user
     #[arg(long, value_name = "NAME")]

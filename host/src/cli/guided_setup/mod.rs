@@ -19,6 +19,7 @@ use sallyport_runtime::config::{ConfigFlags, HostSettings};
 
 pub(super) use self::offer::offer_before_chat;
 use super::{
+    completion::NameKind,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
     setup,
@@ -28,7 +29,7 @@ use super::{
 #[derive(Debug, Default, ClapArgs)]
 pub(super) struct SetupArgs {
     /// The provider of the model: openai, anthropic, gemini, ollama, …
-    #[arg(long, value_name = "PROVIDER")]
+    #[arg(long, value_name = "PROVIDER", add = NameKind::Provider)]
     provider: Option<String>,
 
     /// The model's name at the provider
@@ -56,7 +57,7 @@ pub(super) struct SetupArgs {
     no_check: bool,
 
     /// Grant this plugin what it requests (repeatable)
-    #[arg(long, value_name = "PLUGIN")]
+    #[arg(long, value_name = "PLUGIN", add = NameKind::Plugin)]
     grant_requested: Vec<PluginName>,
 
     /// The folder for a plugin that requests a folder of your choice

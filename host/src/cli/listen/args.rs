@@ -4,20 +4,23 @@ use std::collections::BTreeSet;
 
 use clap::Args as ClapArgs;
 
-use crate::cli::args::{ChatArgs, ModelArgs, SessionArgs};
+use crate::cli::{
+    args::{ChatArgs, ModelArgs, SessionArgs},
+    completion::NameKind,
+};
 
 #[derive(Debug, ClapArgs)]
 pub(in super::super) struct ListenArgs {
     /// A listener (repeatable); by default all that have a `listen` grant
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = NameKind::Plugin)]
     pub(in super::super) listener: Vec<String>,
 
     /// Show the session with this plugin, which also answers approvals, instead of the terminal
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = NameKind::Plugin)]
     pub(in super::super) ui: Option<String>,
 
     /// The secret to use as the token of the listeners, instead of a new one at each start
-    #[arg(long, value_name = "SECRET")]
+    #[arg(long, value_name = "SECRET", add = NameKind::Secret)]
     pub(in super::super) token: Option<String>,
 
     #[command(flatten)]

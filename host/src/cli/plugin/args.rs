@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum, builder::PossibleValue};
 use sallyport_contract::PluginName;
 use sallyport_plugin_build::SourceLanguage;
 
-use crate::cli::args::OutputArgs;
+use crate::cli::{args::OutputArgs, completion::NameKind};
 
 /// A command about plugins.
 #[derive(Debug, Subcommand)]
@@ -35,7 +35,7 @@ pub(in crate::cli) enum PluginCommand {
     /// Install the newer version of a plugin from where it came from, after showing the difference
     Update {
         /// The plugin
-        #[arg(value_name = "NAME")]
+        #[arg(value_name = "NAME", add = NameKind::Plugin)]
         name: PluginName,
         #[command(flatten)]
         from: UpdateArgs,
@@ -43,7 +43,7 @@ pub(in crate::cli) enum PluginCommand {
     /// Compare installed plugins with what you accepted
     Verify {
         /// The plugins; all when absent
-        #[arg(value_name = "NAME")]
+        #[arg(value_name = "NAME", add = NameKind::Plugin)]
         names: Vec<String>,
         #[command(flatten)]
         output: OutputArgs,
@@ -65,7 +65,7 @@ pub(in crate::cli) enum PluginCommand {
     #[command(visible_alias = "rm")]
     Remove {
         /// The plugin
-        #[arg(value_name = "NAME")]
+        #[arg(value_name = "NAME", add = NameKind::Plugin)]
         name: PluginName,
         /// Do not ask for confirmation
         #[arg(long)]
@@ -82,7 +82,7 @@ pub(in crate::cli) enum LoadedPluginCommand {
     /// Show one plugin: its tools, what it requests, what it is granted
     Show {
         /// The plugin, or the path of a component or of a plugin's folder
-        #[arg(value_name = "NAME|FILE")]
+        #[arg(value_name = "NAME|FILE", add = NameKind::Plugin)]
         name: String,
         #[command(flatten)]
         output: OutputArgs,
@@ -90,7 +90,7 @@ pub(in crate::cli) enum LoadedPluginCommand {
     /// Accept plugins that have changed
     Accept {
         /// The plugins
-        #[arg(required = true, value_name = "NAME")]
+        #[arg(required = true, value_name = "NAME", add = NameKind::Plugin)]
         names: Vec<String>,
     },
 }

@@ -5,7 +5,7 @@ use sallyport_contract::Decision;
 use sallyport_policy::{Capability, edit::GrantAddition};
 use url::Url;
 
-use crate::cli::args::OutputArgs;
+use crate::cli::{args::OutputArgs, completion::NameKind};
 
 /// Arguments of a call, if none are given.
 pub(super) const NO_ARGUMENTS: &str = "{}";
@@ -42,6 +42,7 @@ pub(super) enum PolicyCommand {
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct LearnArgs {
     /// The plugin
+    #[arg(add = NameKind::Plugin)]
     pub(super) plugin: String,
 
     /// Accept every proposal
@@ -60,7 +61,7 @@ pub(in crate::cli) struct LearnArgs {
 pub(in crate::cli) struct ExplainArgs {
     /// A tool, or a run in a role such as PLUGIN.role:timer; a plugin alone when the question is
     /// about something else than a call
-    #[arg(value_name = "PLUGIN[.TOOL]")]
+    #[arg(value_name = "PLUGIN[.TOOL]", add = NameKind::PluginOrTool)]
     pub(super) target: String,
 
     /// The arguments of the call, as a JSON object
@@ -104,6 +105,7 @@ pub(in crate::cli) struct ExplainArgs {
 #[command(group(ArgGroup::new("way").args(["to", "reveal"])))]
 pub(in crate::cli) struct GrantArgs {
     /// The plugin; with --allow a pattern such as mail-*, with --limit * for all plugins together
+    #[arg(add = NameKind::Plugin)]
     pub(super) plugin: String,
 
     /// All that the plugin requests and is not granted yet, after showing it; a folder that only you
@@ -223,6 +225,7 @@ pub(in crate::cli) struct GrantArgs {
 ))]
 pub(in crate::cli) struct RevokeArgs {
     /// The plugin; with --rule a pattern such as mail-*, with --limit * for all plugins together
+    #[arg(add = NameKind::Plugin)]
     pub(super) plugin: String,
 
     /// The entry that allows these requests, as the policy writes them

@@ -2,7 +2,10 @@
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
-use crate::cli::args::{FileArgs, ModelArgs, OutputArgs};
+use crate::cli::{
+    args::{FileArgs, ModelArgs, OutputArgs},
+    completion::NameKind,
+};
 
 #[derive(Debug, Subcommand)]
 pub(in super::super) enum SessionCommand {
@@ -11,6 +14,7 @@ pub(in super::super) enum SessionCommand {
     /// Resume a session, like `chat --session ID`
     Resume {
         /// The session; the start of its id is enough
+        #[arg(add = NameKind::Session)]
         id: String,
         #[command(flatten)]
         model: ModelArgs,
@@ -37,6 +41,7 @@ pub(in super::super) enum StoredSessionCommand {
     /// Show what was said and done in a session
     Show {
         /// The session; the start of its id is enough
+        #[arg(add = NameKind::Session)]
         id: String,
         #[command(flatten)]
         output: OutputArgs,
@@ -55,6 +60,7 @@ pub(in super::super) enum StoredSessionCommand {
     /// Copy a session, or its first turns, to a new one
     Fork {
         /// The session; the start of its id is enough
+        #[arg(add = NameKind::Session)]
         id: String,
         /// The last turn to copy; all turns by default
         #[arg(long, value_name = "N")]
@@ -65,6 +71,7 @@ pub(in super::super) enum StoredSessionCommand {
     /// Print a session as Markdown or JSON
     Export {
         /// The session; the start of its id is enough
+        #[arg(add = NameKind::Session)]
         id: String,
         /// The form of the document
         #[arg(long, value_enum, default_value_t = ExportFormat::Markdown)]
@@ -74,7 +81,7 @@ pub(in super::super) enum StoredSessionCommand {
     #[command(visible_aliases = ["rm", "delete"])]
     Remove {
         /// The sessions; the starts of their ids are enough
-        #[arg(required = true, value_name = "ID")]
+        #[arg(required = true, value_name = "ID", add = NameKind::Session)]
         ids: Vec<String>,
         #[command(flatten)]
         consent: ConfirmArgs,

@@ -11,6 +11,7 @@ mod call_checks;
 mod discover;
 mod entry;
 mod load;
+mod names;
 mod prepare;
 mod replaced;
 
@@ -30,6 +31,7 @@ pub use discover::PluginProblem;
 pub(crate) use discover::{MANIFEST, is_wasm_file};
 pub use entry::{ComponentFacts, PluginAvailability, RegisteredPlugin};
 pub use load::{LoadParts, PluginSelection};
+pub use names::{InstalledPlugin, find_installed_plugins};
 pub(crate) use replaced::ReplacedPlugins;
 
 /// All plugins of the host.
