@@ -138,7 +138,7 @@ fn the_doctor_finds_everything_in_place() {
     let areas: Vec<&str> =
         summed_up.stdout.lines().take(5).filter_map(|line| line.split(' ').next()).collect();
     assert_eq!(areas, ["settings", "model", "plugins", "sandbox", "records"], "{summed_up:#?}");
-    summed_up.answers(&["weather is ready, but is not granted", "→ to grant it: sallyport"]);
+    summed_up.answers(&["weather", "not granted", "--requested"]);
     let checks = home.run(&["doctor", "--output", "json"]).ended(0).json();
     let checks = checks.as_array().unwrap();
     for id in ["configuration", "policy", "model", "plugin-folders", "plugin", "compiler", "cache"]

@@ -216,7 +216,7 @@ fn a_rule_can_be_bound_to_the_component_that_is_installed() {
 fn nothing_is_written_that_was_not_agreed_to_or_is_not_sound() {
     let secret = &["--secret", "token", "--to", "https://a.example", "--header", "Authorization"];
     for (args, code, words) in [
-        (&["--env", "LANG", "--force"][..], 6, "nobody is there to ask"),
+        (&["--env", "LANG", "--force"][..], 6, "no terminal is attached"),
         (&["--net", "GET api.example", "--yes"], 2, "begins with neither"),
         (&["--net", "GET https://**", "--yes"], 2, ""),
         (&["--limit", "time", "--yes"], 2, "write KEY=VALUE"),

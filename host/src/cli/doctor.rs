@@ -37,6 +37,9 @@ struct DoctorCheck {
     status: CheckStatus,
     finding: String,
     remedy: Option<String>,
+    /// The plugin that lacks a grant, if the check is about that.
+    #[serde(skip)]
+    ungranted_plugin: Option<String>,
 }
 
 /// The worst status is the largest.
@@ -60,12 +63,13 @@ impl CheckStatus {
 
 impl DoctorCheck {
     fn ok(id: &'static str, finding: impl Into<String>) -> Self {
-        Self { id, status: CheckStatus::Ok, finding: finding.into(), remedy: None }
+        let finding = finding.into();
+        Self { id, status: CheckStatus::Ok, finding, remedy: None, ungranted_plugin: None }
     }
 
     fn warning(id: &'static str, finding: impl Into<String>, remedy: impl Into<String>) -> Self {
         let remedy = Some(remedy.into());
-        Self { id, status: CheckStatus::Warning, finding: finding.into(), remedy }
+        Self { status: CheckStatus::Warning, remedy, ..Self::ok(id, finding) }
     }
 
     fn failed(id: &'static str, finding: impl Into<String>, remedy: impl Into<String>) -> Self {
@@ -363,7 +367,27 @@ fn check_ready_plugin(entry: &RegisteredPlugin) -> DoctorCheck {
         Some(command) => format!("to grant it: {command}"),
         None => format!("run `sallyport policy explain {name}` to see which line denies it"),
     };
-    DoctorCheck::warning("plugin", finding, remedy)
+    DoctorCheck {
+        ungranted_plugin: Some(name.to_string()),
+        ..DoctorCheck::warning("plugin", finding, remedy)
+    }
+}
+
+/// One check instead of those about plugins that lack grants, if there are several: a user who has
+/// just installed plugins lacks all of them.
+fn ungranted_plugins_check(ungranted: &[&DoctorCheck]) -> Option<DoctorCheck> {
+    let names: Vec<&str> =
+        ungranted.iter().filter_map(|check| check.ungranted_plugin.as_deref()).collect();
+    (names.len() > 1).then(|| {
+        let finding = format!(
+            "{} plugins are not granted all that they request: {}",
+            names.len(),
+            names.join(", ")
+        );
+        let remedy = "`sallyport policy` lists what each lacks; grant it with \
+                      `sallyport policy grant NAME --requested`";
+        DoctorCheck::warning("plugin", finding, remedy)
+    })
 }
 
 /// Reports rules that allow more than the user can have reviewed.
@@ -437,12 +461,24 @@ fn check_cache(settings: &HostSettings, registry: &Registry) -> DoctorCheck {
 fn print_summary(checks: &[DoctorCheck], out: &CliOutput) {
     let rows = DoctorArea::ALL.iter().filter_map(|area| area.summary_row(checks));
     out.print_list(&rows.collect::<Vec<_>>());
-    let found: Vec<_> = checks.iter().filter(|check| check.status != CheckStatus::Ok).collect();
-    if !found.is_empty() {
+    let rows = attention_rows(checks);
+    if !rows.is_empty() {
         out.print_line("");
-        out.print_list(&found.iter().map(|check| check.list_row()).collect::<Vec<_>>());
+        out.print_list(&rows);
     }
     out.print_note("`sallyport doctor -v` shows every check.");
+}
+
+/// The checks that are not fine. Several plugins that lack grants share one row.
+fn attention_rows(checks: &[DoctorCheck]) -> Vec<ListRow> {
+    let found = checks.iter().filter(|check| check.status != CheckStatus::Ok);
+    let (ungranted, other): (Vec<_>, Vec<_>) =
+        found.partition(|check| check.ungranted_plugin.is_some());
+    let rows = other.iter().map(|check| check.list_row());
+    match ungranted_plugins_check(&ungranted) {
+        Some(all) => rows.chain([all.list_row()]).collect(),
+        None => rows.chain(ungranted.iter().map(|check| check.list_row())).collect(),
+    }
 }
 
 /// A part of the installation, which a line of the summary is about.
@@ -542,5 +578,24 @@ mod tests {
             ]
         );
         assert_eq!(summary(&[]), [""; 0]);
+    }
+
+    #[test]
+    fn a_fresh_home_gets_one_row_about_missing_grants() {
+        let ungranted = |name: &str| DoctorCheck {
+            ungranted_plugin: Some(name.to_owned()),
+            ..DoctorCheck::warning("plugin", format!("{name} lacks"), "grant it")
+        };
+        let text = |checks: &[DoctorCheck]| {
+            let lines = list_lines(&attention_rows(checks), None);
+            lines.iter().map(|line| line.text()).collect::<Vec<_>>().join("\n")
+        };
+        let model = || DoctorCheck::warning("model", "none", "choose one");
+        let one = text(&[model(), DoctorCheck::ok("plugin", "fine"), ungranted("a")]);
+        assert!(one.contains("a lacks") && !one.contains("fine"), "{one}");
+        let two = text(&[ungranted("a"), model(), ungranted("b")]);
+        let summed_up = "2 plugins are not granted all that they request: a, b";
+        assert!(two.contains(summed_up) && two.contains("--requested"), "{two}");
+        assert!(two.contains("choose one") && !two.contains("lacks"), "{two}");
     }
 }

@@ -113,7 +113,10 @@ pub(super) fn warn_of_ignored_files(settings: &HostSettings) {
 /// Asks for confirmation at the terminal. Enter alone does not confirm.
 pub(super) fn ask_confirmation(question: &str, out: &CliOutput) -> Result<bool, CommandFailure> {
     if !out.can_ask {
-        let failure = CommandFailure::new(ExitStatus::NobodyToAsk, "nobody is there to ask");
+        let failure = CommandFailure::new(
+            ExitStatus::NobodyToAsk,
+            "this needs a confirmation, and no terminal is attached",
+        );
         return Err(failure.with_hint("pass --yes to confirm"));
     }
     out.discard_typed_input();

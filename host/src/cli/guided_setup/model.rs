@@ -6,7 +6,7 @@ use sallyport_model::{
 };
 use sallyport_runtime::config::{
     self, HostSettings, ProviderDefinition,
-    edit::{self, ConfigEditError, ModelTable},
+    edit::{self, ConfigEditError, ConfigWriter, ModelTable},
 };
 use sallyport_terminal::listing::ListRow;
 
@@ -177,17 +177,20 @@ async fn write_model(
     if !context.confirm_change(&replaced).await? {
         return Ok(());
     }
+    let unwritable = |error: std::io::Error| {
+        let message = format!("cannot write {}: {error}", path.display());
+        CommandFailure::new(ExitStatus::Failed, message)
+            .with_hint("check the folder's permissions and free space")
+    };
+    // Nobody else may write between the comparison and the end.
+    let writer = ConfigWriter::lock(path).map_err(unwritable)?;
     if config::read_config_file(path, false)? != before {
         let message = format!("{} changed in the meantime; nothing was written", path.display());
         return Err(CommandFailure::new(ExitStatus::Failed, message).with_hint("run it again"));
     }
     // The key comes first, because the file must not name a key that is not there.
     key.store(context, settings, provider)?;
-    edit::write_config(path, &after).map_err(|error| {
-        let message = format!("cannot write {}: {error}", path.display());
-        CommandFailure::new(ExitStatus::Failed, message)
-            .with_hint("check the folder's permissions and free space")
-    })?;
+    writer.write(&after).map_err(unwritable)?;
     context.out.print_line(&format!("Saved. {} is the model now.", table.name));
     Ok(())
 }

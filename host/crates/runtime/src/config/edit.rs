@@ -11,7 +11,7 @@ use std::{
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value, value};
 
 use super::{ConfigError, Env, file::KEY_PLACES, reader::ConfigText};
-use crate::atomic_file;
+use crate::atomic_file::{self, WriteLock};
 
 /// A model to write into the file.
 #[derive(Debug, Clone)]
@@ -102,13 +102,32 @@ pub fn replaced_settings(text: &str, table: &ModelTable) -> Vec<ReplacedSetting>
     default.into_iter().chain(model).map(|key| ReplacedSetting { key }).collect()
 }
 
-/// Replaces the file as a whole. A symbolic link is followed, and the permissions do not change.
-///
-/// # Errors
-///
-/// The folder cannot be created or written to, or the disk is full. The old file is unchanged.
-pub fn write_config(path: &Path, text: &str) -> io::Result<()> {
-    atomic_file::replace_user_file(path, text)
+/// Keeps other programs from writing `sallyport.toml` until it is dropped.
+#[derive(Debug)]
+pub struct ConfigWriter {
+    path: PathBuf,
+    _lock: WriteLock,
+}
+
+impl ConfigWriter {
+    /// Waits until no other program writes the file. A missing folder is created. Whoever takes it
+    /// reads the file again, because another program may have written it meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be created or opened.
+    pub fn lock(path: &Path) -> io::Result<Self> {
+        Ok(Self { path: path.to_owned(), _lock: WriteLock::take(path)? })
+    }
+
+    /// Replaces the file as a whole. A symbolic link is followed, and the permissions do not change.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be written to, or the disk is full. The old file is unchanged.
+    pub fn write(self, text: &str) -> io::Result<()> {
+        atomic_file::replace_user_file(&self.path, text)
+    }
 }
 
 /// A table without a header of its own, so that `[model.NAME]` is the only one.
