@@ -25,7 +25,7 @@ const OWNERS: [(&str, &[&str]); 8] = [
     ("cel", &["host/crates/policy/Cargo.toml"]),
     ("reedline", &["host/crates/terminal/Cargo.toml"]),
     ("seccompiler", &["host/crates/walls/Cargo.toml"]),
-    ("rmcp", &["host/crates/mcp/Cargo.toml"]),
+    ("rmcp", &["host/crates/mcp/Cargo.toml", "host/crates/mcp-client/Cargo.toml"]),
 ];
 
 /// Packages that the pure crates must not depend on.

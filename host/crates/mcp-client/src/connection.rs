@@ -1,0 +1,201 @@
+//! A connection to one server.
+
+use std::{sync::Arc, time::Duration};
+
+use rmcp::{
+    RoleClient,
+    model::{
+        CallToolRequestParams, CallToolResponse, ErrorCode, PaginatedRequestParams, ProtocolVersion,
+    },
+    service::{
+        ClientInitializeError, ClientLifecycleMode, RunningService, ServiceError,
+        serve_client_with_lifecycle,
+    },
+};
+use sallyport_contract::text;
+use serde_json::{Map, Value};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    time::timeout,
+};
+
+use crate::{
+    answer::ServerAnswer, journal::ConnectionJournal, requests::RequestRefuser, tool::OfferedTool,
+    transport::ServerLines,
+};
+
+/// Longest text of a server in a message, in characters.
+const SERVER_TEXT_CHARS_MAX: usize = 2000;
+
+/// The limits of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionLimits {
+    /// How long the server may take until it is ready, and then to list its tools.
+    pub start: Duration,
+    /// How many tools it may list.
+    pub tools: usize,
+}
+
+/// Why a server gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ServerError {
+    /// It was not ready in time.
+    #[error("it did not answer within {0:?}")]
+    NotReady(Duration),
+    /// It lists too many tools.
+    #[error("it lists more than {0} tools")]
+    TooManyTools(usize),
+    /// It refused a request, in its own words.
+    #[error("it refused the request: {message}")]
+    Refused {
+        /// Its words, made safe to show.
+        message: String,
+        /// Whether it says that the arguments are wrong.
+        is_about_arguments: bool,
+    },
+    /// Its answer is not one to the request, or needs something that is not offered.
+    #[error("its answer cannot be used: {0}")]
+    BadAnswer(String),
+    /// The connection is closed.
+    #[error("the connection is closed: {0}")]
+    Closed(String),
+}
+
+/// A connection to a server that is ready. Dropping it closes the server's input.
+pub struct ServerConnection {
+    service: RunningService<RoleClient, RequestRefuser>,
+    journal: Arc<ConnectionJournal>,
+    limits: ConnectionLimits,
+}
+
+impl ServerConnection {
+    /// Waits until the server is ready. Both kinds of the protocol are spoken, with and without a
+    /// handshake, whichever the server has.
+    ///
+    /// # Errors
+    ///
+    /// The server is not ready in time, or its answer cannot be used.
+    pub async fn open<R, W>(
+        output: R,
+        input: W,
+        limits: ConnectionLimits,
+    ) -> Result<Self, ServerError>
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let journal = Arc::<ConnectionJournal>::default();
+        let transport = ServerLines::new(output, input, Arc::clone(&journal));
+        let handler = RequestRefuser { journal: Arc::clone(&journal) };
+        let mode = ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            legacy_version: Some(ProtocolVersion::V_2025_11_25),
+        };
+        let serving = serve_client_with_lifecycle(handler, transport, mode);
+        let service = timeout(limits.start, serving)
+            .await
+            .map_err(|_| ServerError::NotReady(limits.start))?
+            .map_err(|error| begin_error(&error, &journal))?;
+        Ok(Self { service, journal, limits })
+    }
+
+    /// Returns all its tools, in its order.
+    ///
+    /// # Errors
+    ///
+    /// It does not answer in time, or lists too many.
+    pub async fn list_tools(&self) -> Result<Vec<OfferedTool>, ServerError> {
+        let time = self.limits.start;
+        timeout(time, self.list_pages()).await.map_err(|_| ServerError::NotReady(time))?
+    }
+
+    async fn list_pages(&self) -> Result<Vec<OfferedTool>, ServerError> {
+        let mut tools = Vec::new();
+        let mut cursor = None;
+        // A page may be empty, so pages are limited like tools.
+        for _ in 0..=self.limits.tools {
+            let request = PaginatedRequestParams::default().with_cursor(cursor);
+            let page = self.service.peer().list_tools(Some(request)).await;
+            let page = page.map_err(|error| self.request_error(error))?;
+            tools.extend(page.tools.into_iter().map(OfferedTool::from));
+            if tools.len() > self.limits.tools {
+                break;
+            }
+            match page.next_cursor {
+                Some(next) => cursor = Some(next),
+                None => return Ok(tools),
+            }
+        }
+        Err(ServerError::TooManyTools(self.limits.tools))
+    }
+
+    /// Calls a tool. Dropping the future cancels the call at the server.
+    ///
+    /// # Errors
+    ///
+    /// The server refuses the call, or gives no answer that can be used. That a tool fails is not
+    /// an error.
+    pub async fn call_tool(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<ServerAnswer, ServerError> {
+        let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        match self.service.peer().call_tool_once(request).await {
+            Ok(CallToolResponse::Complete(result)) => Ok(ServerAnswer::from(result)),
+            Ok(CallToolResponse::InputRequired(_)) => {
+                Err(ServerError::BadAnswer("it asks for more input, which is not offered".into()))
+            }
+            Ok(_) => Err(ServerError::BadAnswer("it is not a result".into())),
+            Err(error) => Err(self.request_error(error)),
+        }
+    }
+
+    /// Whether the server can no longer be asked.
+    pub fn is_closed(&self) -> bool {
+        self.service.is_closed() || self.service.peer().is_transport_closed()
+    }
+
+    /// Whether the server has reported other tools since the last time.
+    pub fn take_changed_tools(&self) -> bool {
+        self.journal.take_changed_tools()
+    }
+
+    /// Returns what happened besides answers since the last time: requests of the server that were
+    /// refused, what it logged, and lines that are not messages. One sentence each, safe to show.
+    pub fn take_remarks(&self) -> Vec<String> {
+        self.journal.take_remarks()
+    }
+
+    /// Closes the server's input, which usually ends it.
+    pub async fn close(self) {
+        // An error means that the connection has ended already.
+        let _ = self.service.cancel().await;
+    }
+
+    fn request_error(&self, error: ServiceError) -> ServerError {
+        match error {
+            ServiceError::McpError(error) => ServerError::Refused {
+                message: text::escape_excerpt(&error.message, SERVER_TEXT_CHARS_MAX),
+                is_about_arguments: error.code == ErrorCode::INVALID_PARAMS,
+            },
+            ServiceError::TransportSend(_)
+            | ServiceError::TransportClosed
+            | ServiceError::Cancelled { .. } => closed_error(&self.journal),
+            other => ServerError::BadAnswer(other.to_string()),
+        }
+    }
+}
+
+fn begin_error(error: &ClientInitializeError, journal: &ConnectionJournal) -> ServerError {
+    match (journal.fault(), error) {
+        (Some(_), _) | (None, ClientInitializeError::ConnectionClosed(_)) => closed_error(journal),
+        (None, error) => {
+            ServerError::BadAnswer(text::escape_excerpt(&error.to_string(), SERVER_TEXT_CHARS_MAX))
+        }
+    }
+}
+
+fn closed_error(journal: &ConnectionJournal) -> ServerError {
+    ServerError::Closed(journal.fault().unwrap_or_else(|| "the server has ended it".to_owned()))
+}
