@@ -161,7 +161,17 @@ impl Manifest {
     pub fn for_script(name: PluginName, description: String) -> Self {
         Self {
             description,
-            request: PluginRequests::for_script(),
+            request: PluginRequests::for_program("a script"),
+            ..Self::for_bare_component(name)
+        }
+    }
+
+    /// Returns the manifest of an MCP server that is a program of this machine. It requests to run
+    /// as one, and any folder.
+    pub fn for_mcp_server(name: PluginName) -> Self {
+        Self {
+            description: "tools of an MCP server".to_owned(),
+            request: PluginRequests::for_program("an MCP server"),
             ..Self::for_bare_component(name)
         }
     }

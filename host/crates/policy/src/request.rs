@@ -127,9 +127,9 @@ impl PluginRequests {
         }
     }
 
-    /// Returns the request of a script without a manifest.
-    pub(crate) fn for_script() -> Self {
-        let why = || "it is a script".to_owned();
+    /// Returns the request of a native program without a manifest.
+    pub(crate) fn for_program(what: &str) -> Self {
+        let why = || format!("it is {what}");
         let folders = FsRequest { access: FsAccess::ReadWrite, path: None, why: why() };
         let process = CapabilityRequest {
             requested: RequestedCapability { capability: Capability::Process, detail: None },

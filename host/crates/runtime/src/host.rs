@@ -4,6 +4,8 @@
 //! accepts them, and audits every decision and call. [`load_for_inspection`] loads them for
 //! inspection: it calls nothing, asks nothing and records nothing.
 
+mod plugin_loading;
+
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::{Stream, stream};
@@ -12,9 +14,7 @@ use sallyport_contract::{
     ToolDescriptor, ToolId, Toolbox, mangle::ToolNameCollision,
 };
 use sallyport_policy::SecretSource;
-use sallyport_sandbox::{
-    CompileProgress, Compiler, Sandbox, SandboxOptions, Simulation, SystemResolver,
-};
+use sallyport_sandbox::{Compiler, Sandbox, SandboxOptions, Simulation, SystemResolver};
 use sallyport_session::{SessionHandle, UnattendedConsent};
 use sallyport_store::{AuditEntry, AuditFilter, AuditLog, HostStore, StoreError, audit::HostUser};
 use tokio::sync::{Mutex, broadcast};
@@ -22,12 +22,13 @@ use tokio::sync::{Mutex, broadcast};
 use crate::{
     config::{ConfigError, HostSettings},
     gate::{Activity, Gate, GateParts, GrantDesk, MessageSink, PolicyLoadError},
-    load_reports::{compiling_notice, report_still_compiling, report_unused_settings},
-    lock::{LockError, LockFile},
+    load_reports::report_still_compiling,
+    lock::LockError,
+    mcp::McpServerSettings,
     notice::{HostNotice, NoticeSink, warning_reporter},
     observer::RunObserver,
     registry::{
-        AuditedRegistry, LoadParts, PluginChanges, PluginLookupError, PluginSelection, Registry,
+        AuditedRegistry, PluginChanges, PluginLookupError, PluginSelection, Registry,
         ReplacedPlugins,
     },
     roles::{RoleError, SessionRoles, guide::GuideError},
@@ -35,6 +36,7 @@ use crate::{
     session::SessionDirectory,
     timekeeper::{Timekeeper, TimekeeperParts},
 };
+use plugin_loading::{LoadOptions, load_registry};
 
 /// How long a command that only lists plugins waits for compilation. Users do not notice this
 /// delay.
@@ -142,6 +144,8 @@ pub struct Host {
     /// Locked for the whole of a reload.
     reloading: Mutex<()>,
     replaced: ReplacedPlugins,
+    /// MCP servers that are not in the configuration.
+    added_servers: Mutex<BTreeMap<PluginName, McpServerSettings>>,
     changes: broadcast::Sender<PluginChanges>,
     roles: Arc<SessionRoles>,
     host_services: HostServices,
@@ -205,6 +209,7 @@ impl Host {
             pins_new_plugins: true,
             accepts_change: &*options.accepts_change,
             previous: None,
+            added_servers: BTreeMap::new(),
             compile_wait: OPEN_COMPILE_WAIT,
         };
         let registry = load_registry(settings, gate, load_options, &notices).await?;
@@ -220,6 +225,7 @@ impl Host {
             audited,
             reloading: Mutex::default(),
             replaced: ReplacedPlugins::default(),
+            added_servers: Mutex::default(),
             changes: broadcast::Sender::new(CHANGES_WAITING_MAX),
             host_services,
             directory,
@@ -267,6 +273,7 @@ impl Host {
             pins_new_plugins: true,
             accepts_change,
             previous: Some(&previous),
+            added_servers: self.added_servers.lock().await.clone(),
             compile_wait: OPEN_COMPILE_WAIT,
         };
         let gate = Arc::clone(previous.gate());
@@ -284,6 +291,24 @@ impl Host {
             let _ = self.changes.send(changes.clone());
         }
         Ok(changes)
+    }
+
+    /// Replaces the MCP servers that are used besides those of the configuration, such as the ones
+    /// that a client brings along, and loads the plugins again. A server whose name a plugin has
+    /// already is a problem of [`Registry::problems`], and so is one whose program is missing. All
+    /// sessions of the host see the tools. A server may run only if the policy grants its plugin
+    /// `process`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`reload`](Self::reload).
+    pub async fn set_mcp_servers(
+        &self,
+        settings: &HostSettings,
+        servers: BTreeMap<PluginName, McpServerSettings>,
+    ) -> Result<PluginChanges, HostError> {
+        *self.added_servers.lock().await = servers;
+        self.reload(settings).await
     }
 
     /// Returns the changes that each [`reload`](Self::reload) makes from now on, without those that
@@ -447,6 +472,7 @@ pub async fn load_for_inspection(
         pins_new_plugins: false,
         accepts_change: &|_, _| false,
         previous: None,
+        added_servers: BTreeMap::new(),
         compile_wait: wait,
     };
     load_registry(settings, gate, load_options, notices).await
@@ -542,59 +568,4 @@ fn open_inspection_gate(
         grant_desk: Arc::default(),
         approval_hook: None,
     })
-}
-
-/// How to load plugins.
-struct LoadOptions<'a> {
-    sandbox: Arc<Sandbox>,
-    selection: PluginSelection,
-    pins_new_plugins: bool,
-    accepts_change: &'a (dyn Fn(&PluginName, &[String]) -> bool + Send + Sync),
-    /// The registry that is replaced, if any.
-    previous: Option<&'a Registry>,
-    /// How long to wait for compilation, unless the configuration sets a time or specific plugins
-    /// are selected.
-    compile_wait: Duration,
-}
-
-async fn load_registry(
-    settings: &HostSettings,
-    gate: Arc<Gate>,
-    load_options: LoadOptions<'_>,
-    notices: &NoticeSink,
-) -> Result<Arc<Registry>, HostError> {
-    let LoadOptions { sandbox, selection, pins_new_plugins, accepts_change, previous, .. } =
-        load_options;
-    let wait = load_options.compile_wait;
-    let compile_wait = match (&selection, wait) {
-        (PluginSelection::Only(_) | PluginSelection::File(_), _) | (_, UNLIMITED_COMPILE_WAIT) => {
-            UNLIMITED_COMPILE_WAIT
-        }
-        (PluginSelection::All, wait) => settings.compile.wait.map_or(wait, |time| time.0),
-    };
-    let lock = &LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
-    if lock.is_lost() {
-        notices(HostNotice::LockLost { path: lock.path().to_owned() });
-    }
-    let progress = &|progress: CompileProgress<'_>| notices(compiling_notice(&progress));
-    let sees_all = matches!(selection, PluginSelection::All);
-    let parts = LoadParts {
-        sandbox,
-        settings,
-        gate,
-        selection,
-        lock,
-        pins_new_plugins,
-        previous,
-        compile_wait,
-        progress,
-        accepts_change: &|plugin, differences| accepts_change(plugin, differences),
-    };
-    let registry = Registry::load(parts).await;
-    notices(HostNotice::CompilingEnded);
-    let registry = Arc::new(registry?);
-    if sees_all {
-        report_unused_settings(settings, &registry, notices);
-    }
-    Ok(registry)
 }

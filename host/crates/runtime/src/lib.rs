@@ -13,6 +13,7 @@
 //! - [`secrets`]: finds the values of secrets.
 //! - [`history`]: stores sessions.
 //! - [`lock`]: the accepted plugins and their digests.
+//! - [`mcp`]: tools of MCP servers.
 //! - [`internal`]: tools that are compiled in.
 //! - [`script`]: tools that are native programs.
 //! - [`registry`]: finds and loads plugins, sends every call through the gate, and audits it.
@@ -38,6 +39,7 @@ pub mod installation;
 pub mod internal;
 mod load_reports;
 pub mod lock;
+pub mod mcp;
 pub mod notice;
 pub mod observer;
 pub mod plugin_diff;

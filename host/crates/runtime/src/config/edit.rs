@@ -1,4 +1,4 @@
-//! Edits `sallyport.toml` for the guided setup: a model, and where its key is.
+//! Edits `sallyport.toml`: a model and where its key is, for the guided setup, and MCP servers.
 //!
 //! The text is edited, not regenerated: comments, order and all other keys remain. The file is
 //! replaced as a whole.
@@ -8,10 +8,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use toml_edit::{DocumentMut, Item, Table, TableLike, Value, value};
+use sallyport_contract::PluginName;
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value, value};
 
 use super::{ConfigError, Env, file::KEY_PLACES, reader::ConfigText};
-use crate::atomic_file::{self, WriteLock};
+use crate::{
+    atomic_file::{self, WriteLock},
+    mcp::McpServerSettings,
+};
 
 /// A model to write into the file.
 #[derive(Debug, Clone)]
@@ -76,14 +80,78 @@ pub fn set_default_model(
     env: &Env,
 ) -> Result<String, ConfigEditError> {
     let problem = |message: String| ConfigEditError::Text { path: path.to_owned(), message };
-    let mut document: DocumentMut =
-        text.parse().map_err(|error: toml_edit::TomlError| problem(error.message().to_owned()))?;
+    let mut document = parse_document(path, text)?;
     set_text(document.as_table_mut(), "default_model", &table.name);
     let models = document.entry("model").or_insert_with(implicit_table).as_table_like_mut();
     let models = models.ok_or_else(|| problem("\"model\" is not a table".to_owned()))?;
     let entry = models.entry(&table.name).or_insert_with(toml_edit::table).as_table_like_mut();
     let entry = entry.ok_or_else(|| problem(format!("\"{}\" is not a table", table.name)))?;
     write_model(entry, table);
+    check_config(path, document, env)
+}
+
+/// Adds a `[mcp.NAME]` table.
+///
+/// # Errors
+///
+/// The text is not TOML, has such a table, or would not be a valid configuration.
+pub fn add_mcp_server(
+    path: &Path,
+    text: &str,
+    (name, server): (&PluginName, &McpServerSettings),
+    env: &Env,
+) -> Result<String, ConfigEditError> {
+    let problem = |message: String| ConfigEditError::Text { path: path.to_owned(), message };
+    let mut document = parse_document(path, text)?;
+    let servers = document.entry("mcp").or_insert_with(implicit_table).as_table_like_mut();
+    let servers = servers.ok_or_else(|| problem("\"mcp\" is not a table".to_owned()))?;
+    if servers.contains_key(name.as_str()) {
+        return Err(problem(format!("it has [mcp.{name}] already")));
+    }
+    let mut table = Table::new();
+    table.insert("command", value(Array::from_iter(&server.command)));
+    if let Some(folder) = &server.folder {
+        table.insert("folder", value(folder.display().to_string()));
+    }
+    if !server.env.is_empty() {
+        table.insert("env", value(InlineTable::from_iter(&server.env)));
+    }
+    servers.insert(name.as_str(), Item::Table(table));
+    check_config(path, document, env)
+}
+
+/// Removes a `[mcp.NAME]` table. `None` if there is none.
+///
+/// # Errors
+///
+/// The text is not TOML, or would not be a valid configuration.
+pub fn remove_mcp_server(
+    path: &Path,
+    text: &str,
+    name: &PluginName,
+    env: &Env,
+) -> Result<Option<String>, ConfigEditError> {
+    let mut document = parse_document(path, text)?;
+    let servers = document.get_mut("mcp").and_then(Item::as_table_like_mut);
+    let Some(servers) = servers else { return Ok(None) };
+    if servers.remove(name.as_str()).is_none() {
+        return Ok(None);
+    }
+    if servers.is_empty() {
+        document.remove("mcp");
+    }
+    check_config(path, document, env).map(Some)
+}
+
+fn parse_document(path: &Path, text: &str) -> Result<DocumentMut, ConfigEditError> {
+    text.parse().map_err(|error: toml_edit::TomlError| ConfigEditError::Text {
+        path: path.to_owned(),
+        message: error.message().to_owned(),
+    })
+}
+
+/// Returns the text of a document that is a valid configuration.
+fn check_config(path: &Path, document: DocumentMut, env: &Env) -> Result<String, ConfigEditError> {
     let text = document.to_string();
     ConfigText { name: path.display().to_string(), text: &text }
         .parse_and_read(env)
@@ -247,6 +315,26 @@ mod tests {
             let error = edit(text, &table(key)).unwrap_err().to_string();
             assert!(error.contains(want), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_server_is_added_and_removed_and_everything_else_is_kept() {
+        let path = Path::new("c.toml");
+        let (env, name) = (Env::from_pairs([("K", "v")]), "files".parse().unwrap());
+        let mut server = McpServerSettings::from_command(vec!["run".into(), "a b".into()]);
+        server.env.insert("KEY".to_owned(), "${K}".to_owned());
+        server.folder = Some("/work".into());
+        let before = "# mine\n[chat]\nsystem = 'x' # why\n";
+        let added = add_mcp_server(path, before, (&name, &server), &env).unwrap();
+        let table = "\n[mcp.files]\ncommand = [\"run\", \"a b\"]\nfolder = \"/work\"\n\
+                     env = { KEY = \"${K}\" }\n";
+        assert_eq!(added, format!("{before}{table}"));
+        let again = add_mcp_server(path, &added, (&name, &server), &env).unwrap_err();
+        assert!(again.to_string().contains("it has [mcp.files] already"), "{again}");
+        let removed = remove_mcp_server(path, &added, &name, &env).unwrap();
+        assert_eq!(removed.as_deref(), Some(before));
+        assert_eq!(remove_mcp_server(path, before, &name, &env).unwrap(), None);
+        assert!(add_mcp_server(path, "mcp = 3", (&name, &server), &env).is_err());
     }
 
     #[test]

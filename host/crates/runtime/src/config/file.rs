@@ -41,6 +41,9 @@
 //! wait = "10s"
 //! cpu_time = "60s"
 //!
+//! [mcp.files]
+//! command = ["mcp-server-filesystem", "/home/ann/notes"]
+//!
 //! [settings.weather]
 //! forecast_url = "http://127.0.0.1:8080"
 //! ```
@@ -62,7 +65,7 @@ use super::{
     reader::ConfigText,
     values::{
         ModelGlob, NonblankText, OutputTokens, PluginSetting, PositiveAmount, TextOrTexts,
-        TimeLimit, TokenCount,
+        TimeLimit, TokenCount, VariableText,
     },
 };
 
@@ -104,6 +107,9 @@ pub struct FileConfig {
     pub packages: PackageSettings,
     /// How plugins are compiled.
     pub compile: CompileSettings,
+    /// MCP servers whose tools are used; each name is that of their plugin.
+    #[schemars(with = "BTreeMap<String, McpServerEntry>")]
+    pub mcp: BTreeMap<PluginName, McpServerEntry>,
     /// The settings of each plugin.
     #[schemars(with = "BTreeMap<String, BTreeMap<String, PluginSetting>>")]
     pub settings: BTreeMap<PluginName, BTreeMap<String, PluginSetting>>,
@@ -152,6 +158,25 @@ pub struct ModelEntry {
     pub origin: SettingOrigin,
 }
 
+/// One `[mcp.NAME]` table.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct McpServerEntry {
+    /// The program of the server and its arguments.
+    #[schemars(extend("x-variables" = true))]
+    pub command: Vec<String>,
+    /// The folder that it starts in; without it, an empty one. It has to be a granted one.
+    #[schemars(extend("x-variables" = true))]
+    pub folder: Option<String>,
+    /// Its environment variables, besides the usual ones.
+    #[serde(default)]
+    pub env: BTreeMap<String, VariableText>,
+    /// How long it may take until it is ready; without it, 30s.
+    pub start_time: Option<TimeLimit>,
+    /// Longest time for one call; without it, that of the policy.
+    pub time: Option<TimeLimit>,
+}
+
 /// The `[embedding]` table.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -193,6 +218,17 @@ impl fmt::Debug for ModelEntry {
             .field("provider", &provider.name())
             .field("model", model)
             .finish()
+    }
+}
+
+impl fmt::Debug for McpServerEntry {
+    /// Leaves out the values of variables.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { command, env, .. } = self;
+        f.debug_struct("McpServerEntry")
+            .field("command", command)
+            .field("env", &env.keys())
+            .finish_non_exhaustive()
     }
 }
 

@@ -33,7 +33,7 @@ use sallyport_untrusted_file as untrusted_file;
 use serde_json::{Map, Value};
 
 pub use env::Env;
-pub use file::{FileConfig, config_schema};
+pub use file::{FileConfig, McpServerEntry, config_schema};
 use layers::{ConfigLayers, toml_to_json};
 pub use layers::{RawConfig, config_file_path};
 pub use model::{ChosenModel, ModelChoice, ModelSources, PluginModelConfig};
@@ -47,6 +47,8 @@ pub use sections::{
     CompileSettings, EditMode, InternalToolSettings, PackageSettings, SessionRetention,
 };
 use values::TextOrTexts;
+
+use crate::mcp::McpServerSettings;
 
 /// Why the configuration cannot be used. The operator can fix each of these.
 #[derive(Debug, thiserror::Error)]
@@ -173,6 +175,8 @@ pub struct HostSettings {
     pub packages: PackageSettings,
     /// How plugins without a cached build are compiled.
     pub compile: CompileSettings,
+    /// The MCP servers whose tools are used, each under the name of its plugin.
+    pub mcp_servers: BTreeMap<PluginName, McpServerSettings>,
     /// `[settings.PLUGIN]`, for each plugin.
     pub plugin_settings: BTreeMap<PluginName, Map<String, Value>>,
     /// The contents of the files, to report where a value comes from.
@@ -186,7 +190,9 @@ impl HostSettings {
     pub fn server_keys(&self) -> impl Iterator<Item = (String, Secret)> {
         let embedder = self.embedder.as_ref().and_then(|embedder| embedder.key.clone());
         let embedder = embedder.map(|key| ("embedding.key".to_owned(), key));
-        self.models.server_keys().chain(self.chosen_model.server_key()).chain(embedder)
+        let variables = self.mcp_servers.iter().flat_map(|(name, server)| server.secrets(name));
+        let models = self.models.server_keys().chain(self.chosen_model.server_key());
+        models.chain(embedder).chain(variables)
     }
 
     /// Resolves flags, environment and files.
@@ -230,6 +236,11 @@ impl HostSettings {
             approvals: file.approvals,
             packages: file.packages,
             compile: file.compile.with_env_override(&env),
+            mcp_servers: file
+                .mcp
+                .into_iter()
+                .map(|(name, entry)| (name, McpServerSettings::from_entry(entry, &env)))
+                .collect(),
             plugin_settings: plugin_settings.collect(),
             chosen_model,
             models,
@@ -317,7 +328,7 @@ fn resolve_plugin_dirs(
     (written.iter().map(|folder| root.join(expand_home(folder, env))).collect(), origin)
 }
 
-fn expand_home(text: &str, env: &Env) -> PathBuf {
+pub(crate) fn expand_home(text: &str, env: &Env) -> PathBuf {
     match (text.strip_prefix("~/"), env.home_dir()) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(text),

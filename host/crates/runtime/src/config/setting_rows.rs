@@ -52,7 +52,7 @@ impl HostSettings {
             }));
         }
         rows.extend(self.embedding_rows());
-        for top in ["model", "price", "settings"] {
+        for top in ["model", "price", "mcp", "settings"] {
             rows.extend(self.named_table_rows(top));
         }
         rows
@@ -137,6 +137,7 @@ fn table_rows(top: &str, path: &str, table: &Value, origin: SettingOrigin) -> Ve
                 json!(display_address(value.as_str().unwrap_or("")))
             }
             ("model" | "embedding", "key") | ("settings", _) => redact_value(key, value),
+            ("mcp", "env") => hide_texts(value),
             _ => value.clone(),
         };
         let key = format!("{path}.{}", quote_toml_key(key));
@@ -186,6 +187,16 @@ fn redact_value(name: &str, value: &Value) -> Value {
         _ if is_secret_name(name) && !KEY_PLACES[1..].contains(&name) => json!(HIDDEN),
         _ => value.clone(),
     }
+}
+
+/// A table without its values. A variable is shown by its name.
+fn hide_texts(table: &Value) -> Value {
+    let hide = |(name, value): (&String, &Value)| {
+        let is_variable =
+            value.as_str().is_some_and(|text| text.starts_with("${") && text.ends_with('}'));
+        (name.clone(), if is_variable { value.clone() } else { json!(HIDDEN) })
+    };
+    Value::Object(table.as_object().into_iter().flatten().map(hide).collect())
 }
 
 /// The origins of the parts of the model in use.

@@ -214,6 +214,11 @@ impl TextOrTexts {
 #[schemars(extend("x-variables" = "text"))]
 pub struct PluginSetting(#[schemars(with = "Value")] pub toml::Value);
 
+/// A text in which variables are replaced.
+#[derive(Clone, Deserialize, JsonSchema)]
+#[schemars(extend("x-variables" = true))]
+pub struct VariableText(pub String);
+
 impl Deref for NonblankText {
     type Target = str;
 

@@ -19,6 +19,8 @@ pub enum PluginKind {
     Command,
     /// A native program of this machine.
     Script,
+    /// A server of the Model Context Protocol.
+    McpServer,
     /// A plugin that is compiled into the host.
     Internal,
 }
@@ -30,6 +32,7 @@ impl PluginKind {
             Self::Component => "component",
             Self::Command => "command",
             Self::Script => "script",
+            Self::McpServer => "mcp",
             Self::Internal => "internal",
         }
     }
@@ -50,6 +53,11 @@ pub(crate) trait PluginExecutor: Send + Sync {
         authorizer: &'a Arc<PluginAuthorizer>,
         call: Arc<AdmittedCall>,
     ) -> BoxFuture<'a, CallReport>;
+
+    /// Ends what the plugin keeps running.
+    fn stop(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 
     /// The component that runs, if it is one.
     fn component(&self) -> Option<&LazyComponent> {

@@ -20,6 +20,7 @@ use sallyport_untrusted_file as untrusted_file;
 
 use crate::{
     internal::InternalTool,
+    mcp::McpServer,
     script::{DEFINITION_FILE, ScriptPlugin},
 };
 
@@ -44,6 +45,8 @@ pub(super) enum CandidateSource {
     Component(PathBuf),
     /// A folder with a definition and a program.
     Script(Box<ScriptPlugin>),
+    /// An MCP server.
+    McpServer(Arc<McpServer>),
     /// A plugin that is compiled into the host.
     Internal(Arc<dyn InternalTool>),
 }
@@ -52,6 +55,12 @@ impl PluginCandidate {
     /// A plugin that is compiled into the host.
     pub(super) fn from_internal_tool(tool: Arc<dyn InternalTool>) -> Self {
         Self { manifest: tool.manifest(), source: CandidateSource::Internal(tool) }
+    }
+
+    /// An MCP server.
+    pub(super) fn from_mcp_server(server: McpServer) -> Self {
+        let manifest = Manifest::for_mcp_server(server.name().clone());
+        Self { manifest, source: CandidateSource::McpServer(Arc::new(server)) }
     }
 
     fn from_script(script_plugin: ScriptPlugin) -> Self {
@@ -71,6 +80,7 @@ impl CandidateSource {
         match self {
             Self::Component(file) => Some(file),
             Self::Script(script_plugin) => Some(&script_plugin.script.program.path),
+            Self::McpServer(server) => Some(server.program()),
             Self::Internal(_) => None,
         }
     }

@@ -180,8 +180,8 @@ impl RegisteredPlugin {
 
     /// The same under a certain grant.
     pub(crate) fn unconditional_denial_under(&self, grant: &Grant) -> Option<Denial> {
-        let is_denied =
-            self.kind() == PluginKind::Script && !grant.has_capability(Capability::Process);
+        let is_program = matches!(self.kind(), PluginKind::Script | PluginKind::McpServer);
+        let is_denied = is_program && !grant.has_capability(Capability::Process);
         is_denied.then(|| script::native_run_denial(grant))
     }
 
@@ -279,8 +279,9 @@ impl RegisteredPlugin {
         self.executor.component()?.prepared_plugin()
     }
 
-    /// Runs `teardown` if the plugin was ever prepared.
+    /// Ends what the plugin keeps running, and runs `teardown` if it was ever prepared.
     pub(crate) async fn teardown(&self) {
+        self.executor.stop().await;
         if let Some(plugin) = self.prepared_plugin() {
             plugin.run_teardown().await;
         }

@@ -47,8 +47,16 @@ use crate::{
     },
     internal::{self, InternalTool},
     lock::{LockError, LockFile, PinComparison, PluginPin},
+    mcp::{KnownTools, McpServer, McpServerError, McpServerSettings},
     script::{NativeScript, ScriptPlugin},
 };
+
+/// A host that waits less than this for its plugins starts no MCP server to learn its tools.
+const SERVER_WAIT_MIN: Duration = Duration::from_secs(1);
+
+/// Longest wait for an MCP server whose tools are not known yet, if all plugins are loaded: the
+/// others should not wait for one that does not answer.
+const SERVER_START_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The plugins that a command needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +97,8 @@ pub struct LoadParts<'a> {
     pub previous: Option<&'a Registry>,
     /// How long to wait for components that are not compiled yet.
     pub compile_wait: Duration,
+    /// MCP servers that are not in the configuration.
+    pub added_servers: &'a BTreeMap<PluginName, McpServerSettings>,
     /// Receives the progress of the compilation.
     pub progress: &'a (dyn Fn(CompileProgress<'_>) + Sync),
     /// Shows the user the changes of a plugin; returns true if they accept them.
@@ -116,6 +126,7 @@ impl Registry {
                 None => unknown.push(candidate),
             }
         }
+        list_server_tools(&parts, &unknown).await;
         for prepared in prepare_candidates(&parts, unknown).await {
             match load_candidate(&parts, prepared) {
                 Ok(loaded_plugin) => {
@@ -147,10 +158,42 @@ fn find_candidates(parts: &LoadParts<'_>) -> (Vec<PluginCandidate>, Vec<PluginPr
         return discover_plugin_file(file);
     }
     let named = settings.plugin_dirs_origin != SettingOrigin::Default;
-    let (mut candidates, problems) = discover_plugins(&settings.plugin_dirs, named);
+    let (mut candidates, mut problems) = discover_plugins(&settings.plugin_dirs, named);
     let internal = internal::enabled_tools(settings.internal).into_iter();
     candidates.extend(internal.map(PluginCandidate::from_internal_tool));
+    let servers = settings.mcp_servers.iter().chain(parts.added_servers);
+    for (name, server) in servers {
+        match McpServer::new(name, server, &settings.env, &settings.paths.cache) {
+            Ok(server) => candidates.push(PluginCandidate::from_mcp_server(server)),
+            Err(error) => problems.push(mcp_problem(parts, name, &error)),
+        }
+    }
     (candidates, problems)
+}
+
+fn mcp_problem(parts: &LoadParts<'_>, name: &PluginName, error: &McpServerError) -> PluginProblem {
+    let message = format!("[mcp.{name}] cannot be used: {error}");
+    PluginProblem::new(&parts.settings.config_file, message, error.hint()).with_plugin(name)
+}
+
+/// Finds out the tools of the MCP servers among candidates, of all at the same time.
+async fn list_server_tools(parts: &LoadParts<'_>, candidates: &[PluginCandidate]) {
+    // A command that only lists plugins starts no server.
+    let may_start = parts.compile_wait >= SERVER_WAIT_MIN;
+    let start_time_max = match parts.selection {
+        PluginSelection::All => SERVER_START_TIME_MAX,
+        PluginSelection::Only(_) | PluginSelection::File(_) => Duration::MAX,
+    };
+    let policy = parts.gate.policy_store.current().policy;
+    let listed = candidates.iter().filter_map(|candidate| match &candidate.source {
+        CandidateSource::McpServer(server) => {
+            let grant = policy.effective_grant(&candidate.manifest, &Map::new());
+            let grant = may_start.then_some(grant);
+            Some(async move { server.find_tools(grant.as_ref(), start_time_max).await })
+        }
+        _ => None,
+    });
+    join_all(listed).await;
 }
 
 /// The loaded plugin that a candidate is, if nothing about it has changed and it is still the
@@ -165,9 +208,15 @@ fn find_unchanged_plugin(
             parts.sandbox.open_component(path).ok()?.digest().to_owned()
         }
         CandidateSource::Script(script_plugin) => script_plugin.script.digest.to_string(),
+        CandidateSource::McpServer(server) => server.digest().to_owned(),
         CandidateSource::Internal(_) => internal_plugin_digest(&candidate.manifest),
     };
+    let is_same_server = match &candidate.source {
+        CandidateSource::McpServer(server) => server.has_known_tools(entry.tools()),
+        _ => true,
+    };
     let is_unchanged = entry.is_ready()
+        && is_same_server
         && entry.file() == candidate.file()
         && *entry.manifest() == candidate.manifest
         && entry.authorizer.plugin_info().settings == given_settings(parts, &candidate.manifest)
@@ -282,6 +331,7 @@ fn load_candidate(
         (CandidateSource::Script(script_plugin), component) => {
             Ok(load_script_plugin(parts, *script_plugin, component))
         }
+        (CandidateSource::McpServer(server), _) => Ok(load_mcp_server(manifest, server)),
         (CandidateSource::Internal(tool), _) => Ok(load_internal_plugin(manifest, tool)),
         (CandidateSource::Component(path), None) => Err(PluginProblem::new(
             &path,
@@ -409,6 +459,21 @@ fn load_script_plugin(
         is_compiling,
         setup_file,
         component: None,
+    }
+}
+
+fn load_mcp_server(manifest: Manifest, server: Arc<McpServer>) -> LoadedPlugin {
+    let KnownTools { tools, remarks, problem } = server.known_tools();
+    LoadedPlugin {
+        digest: server.digest().to_owned(),
+        tools,
+        executor: Box::new(server),
+        remarks,
+        disabled_reason: problem,
+        is_compiling: false,
+        setup_file: None,
+        component: None,
+        manifest,
     }
 }
 

@@ -101,7 +101,7 @@ fn read_candidate(
             }
             ProgramKind::Native => None,
         },
-        CandidateSource::Internal(_) => None,
+        CandidateSource::McpServer(_) | CandidateSource::Internal(_) => None,
     }
 }
 

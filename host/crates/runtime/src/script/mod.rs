@@ -6,7 +6,7 @@
 
 mod outcome;
 mod script_plugin;
-mod spec;
+pub(crate) mod spec;
 
 use std::{path::Path, sync::Arc};
 
@@ -24,8 +24,8 @@ use crate::{
 use outcome::FinishedScriptRun;
 pub(crate) use script_plugin::{DEFINITION_FILE, ScriptPlugin};
 
-/// The action of a script, in the message of a refusal.
-const RUN_ACTION: &str = "run as a program of this machine";
+/// The action of a native program, in the message of a refusal.
+pub(crate) const RUN_ACTION: &str = "run as a program of this machine";
 
 /// A script that runs as a native program.
 pub(crate) struct NativeScript {
@@ -122,7 +122,7 @@ pub(crate) fn native_run_denial(grant: &Grant) -> Denial {
     grant.deny_capability(Capability::Process, RUN_ACTION)
 }
 
-fn denied_report(denial: Denial) -> CallReport {
+pub(crate) fn denied_report(denial: Denial) -> CallReport {
     let effects = vec![Effect::Refused(denial.clone())];
     CallReport { effects, ..CallReport::from(Outcome::Denied(denial)) }
 }

@@ -1,0 +1,285 @@
+//! Tools of MCP servers.
+//!
+//! A server that is configured under `[mcp.NAME]` is a plugin of that name. It is a program of this
+//! machine, runs behind the walls of scripts with exactly the grant of its plugin, and is started at
+//! its first call, or when its tools are not known yet. Its tools pass the same gate, lock, limits,
+//! redaction and audit as any other. What it claims about them decides nothing.
+//!
+//! A server that lists other tools than the accepted ones gets no call until the user has accepted
+//! them.
+
+mod outcome;
+mod running;
+mod settings;
+mod tools;
+
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant},
+};
+
+use sallyport_contract::{
+    AdmittedCall, BoxFuture, CallFailure, CallReport, FailureKind, Outcome, PluginName,
+    ToolDescriptor,
+};
+use sallyport_mcp_client::OfferedTool;
+use sallyport_policy::{Grant, ProcessGrant};
+use sallyport_process::{ScriptProgram, StageExecutable};
+use sallyport_sandbox::{CallSlots, HostCallAuthorizer};
+use tokio::sync::Mutex;
+
+use crate::{
+    config::{Env, HostSettings},
+    executor::{PluginExecutor, PluginKind},
+    gate::authorizer::PluginAuthorizer,
+    script::{denied_report, native_run_denial},
+};
+use outcome::FinishedServerCall;
+use running::{McpStartError, RunningServer, build_spec};
+pub use settings::{McpServerError, McpServerSettings, START_TIME_DEFAULT};
+pub(crate) use tools::KnownTools;
+use tools::ToolFile;
+
+/// How long a failed start counts for the calls that follow. Without it, each call would wait for a
+/// server that does not answer.
+const FAILED_START_TIME: Duration = Duration::from_secs(5);
+
+/// Forgets the tools of a server, so that the next host that needs them starts it.
+pub fn forget_tools(host: &HostSettings, name: &PluginName) {
+    let server = host.mcp_servers.get(name);
+    // A server that cannot be used has no tools.
+    if let Some(Ok(server)) =
+        server.map(|server| McpServer::new(name, server, &host.env, &host.paths.cache))
+    {
+        server.tool_file.remove();
+    }
+}
+
+/// An MCP server.
+pub(crate) struct McpServer {
+    name: PluginName,
+    settings: McpServerSettings,
+    /// The environment, from which the policy grants variables.
+    env: Env,
+    program: ScriptProgram,
+    digest: String,
+    stage: StageExecutable,
+    tool_file: ToolFile,
+    /// Its tools when it was loaded, which are those that the user accepted.
+    known: OnceLock<Result<Vec<OfferedTool>, String>>,
+    call_slots: CallSlots,
+    /// Locked for the whole of a start.
+    slot: Mutex<ServerSlot>,
+}
+
+/// What runs of a server.
+#[derive(Default)]
+struct ServerSlot {
+    running: Option<Arc<RunningServer>>,
+    failed: Option<(Instant, McpStartError)>,
+}
+
+impl McpServer {
+    /// A server as it is configured. Its program is read, and not started.
+    pub(crate) fn new(
+        name: &PluginName,
+        settings: &McpServerSettings,
+        env: &Env,
+        cache: &Path,
+    ) -> Result<Self, McpServerError> {
+        let program = settings::read_program(&settings.command, env)?;
+        let digest = settings::command_digest(settings, &program);
+        Ok(Self {
+            tool_file: ToolFile::new(cache, name, &digest),
+            name: name.clone(),
+            settings: settings.clone(),
+            env: env.clone(),
+            program,
+            digest,
+            stage: StageExecutable::this_program(),
+            known: OnceLock::new(),
+            call_slots: CallSlots::new(),
+            slot: Mutex::default(),
+        })
+    }
+
+    /// The name of its plugin.
+    pub(crate) fn name(&self) -> &PluginName {
+        &self.name
+    }
+
+    /// The file of its program.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program.path
+    }
+
+    /// The digest of its command and its program.
+    pub(crate) fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// Finds out its tools: from an earlier start, or by starting it with this grant, if there is
+    /// one.
+    pub(crate) async fn find_tools(&self, grant: Option<&Grant>, start_time_max: Duration) {
+        let known = match (self.tool_file.read(), grant) {
+            (Some(tools), _) => Ok(tools),
+            (None, None) => Err("its tools are not known yet".to_owned()),
+            (None, Some(grant)) => self.start_for_tools(grant, start_time_max).await,
+        };
+        // It is called once.
+        let _ = self.known.set(known);
+    }
+
+    async fn start_for_tools(
+        &self,
+        grant: &Grant,
+        start_time_max: Duration,
+    ) -> Result<Vec<OfferedTool>, String> {
+        let Some(process) = grant.process() else {
+            return Err(format!(
+                "it may not run as a program of this machine; to allow it: sallyport policy grant \
+                 {} --grant process=true",
+                self.name
+            ));
+        };
+        let started = self.connect(grant, process, start_time_max).await;
+        let running = started.map_err(|error| error.to_string())?;
+        self.tool_file.write(&running.tools);
+        Ok(running.tools.clone())
+    }
+
+    /// Its tools, as its plugin has them.
+    pub(crate) fn known_tools(&self) -> KnownTools {
+        match self.known.get() {
+            Some(Ok(tools)) => KnownTools::from_offered(&self.name, tools),
+            Some(Err(problem)) => {
+                let check = format!("`sallyport mcp check {}` asks the server for them", self.name);
+                KnownTools::unknown(format!("{problem} ({check})"))
+            }
+            None => KnownTools::unknown("its tools were not asked for".to_owned()),
+        }
+    }
+
+    /// Whether these are its tools, as far as an earlier start tells.
+    pub(crate) fn has_known_tools(&self, tools: &[ToolDescriptor]) -> bool {
+        let known = self.tool_file.read();
+        known.is_some_and(|known| KnownTools::from_offered(&self.name, &known).tools == tools)
+    }
+
+    /// Returns the server, started with exactly this grant.
+    async fn connect(
+        &self,
+        grant: &Grant,
+        process: &ProcessGrant,
+        start_time_max: Duration,
+    ) -> Result<Arc<RunningServer>, McpStartError> {
+        let mut spec = build_spec(&self.settings, &self.program, grant, process)?;
+        let granted = grant.env().iter().filter_map(|name| Some((name, self.env.get(name)?)));
+        spec.env.extend(granted.map(|(name, value)| (name.clone(), value.to_owned())));
+        let mut slot = self.slot.lock().await;
+        if let Some(running) = &slot.running
+            && running.spec == spec
+            && !running.connection.is_closed()
+        {
+            return Ok(Arc::clone(running));
+        }
+        if let Some((failed_at, error)) = &slot.failed
+            && failed_at.elapsed() < FAILED_START_TIME
+        {
+            return Err(error.clone());
+        }
+        // Calls that run keep the old one until they end.
+        slot.running = None;
+        let start_time = self.settings.start_time.min(start_time_max);
+        match RunningServer::start(&self.stage, spec, start_time).await {
+            Ok(running) => {
+                let running = Arc::new(running);
+                slot.running = Some(Arc::clone(&running));
+                slot.failed = None;
+                Ok(running)
+            }
+            Err(error) => {
+                slot.failed = Some((Instant::now(), error.clone()));
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether a server offers the tools that were accepted. If not, the new ones are kept, so that
+    /// the user can compare and accept them.
+    async fn offers_accepted_tools(&self, running: &RunningServer) -> Result<bool, String> {
+        let Some(Ok(accepted)) = self.known.get() else { return Ok(false) };
+        let now = match running.connection.take_changed_tools() {
+            true => &running.connection.list_tools().await.map_err(|error| error.to_string())?,
+            false => &running.tools,
+        };
+        if now != accepted {
+            self.tool_file.write(now);
+        }
+        Ok(now == accepted)
+    }
+
+    async fn run_in_slot(&self, authorizer: &PluginAuthorizer, call: &AdmittedCall) -> CallReport {
+        // Read the grant again, because it may have been revoked while the call waited for a place.
+        let grant = authorizer.checked_call_grant(call).await;
+        let Some(process) = grant.process() else {
+            return denied_report(native_run_denial(&grant));
+        };
+        let running = match self.connect(&grant, process, Duration::MAX).await {
+            Ok(running) => running,
+            Err(error) => return outcome::not_started(&grant, &error, &authorizer.redactor()),
+        };
+        match self.offers_accepted_tools(&running).await {
+            Ok(true) => {}
+            Ok(false) => return outcome::changed_tools(&self.name),
+            Err(error) => return outcome::unavailable(&self.name, error),
+        }
+        let limit = self.settings.call_time.unwrap_or(Duration::MAX).min(grant.limits().time);
+        let arguments = call.arguments().as_object().cloned().unwrap_or_default();
+        let answering = running.connection.call_tool(call.tool().tool.as_str(), arguments);
+        let answer = tokio::time::timeout(limit, answering).await;
+        let remarks = running.connection.take_remarks();
+        let end = match &answer {
+            Ok(Err(_)) if running.connection.is_closed() => running.end_report().await,
+            _ => String::new(),
+        };
+        let finished = FinishedServerCall { call, grant: &grant, answer, limit, remarks, end };
+        finished.into_report(&self.program.path, &authorizer.redactor())
+    }
+}
+
+impl PluginExecutor for Arc<McpServer> {
+    fn kind(&self) -> PluginKind {
+        PluginKind::McpServer
+    }
+
+    fn file(&self) -> Option<&Path> {
+        Some(&self.program.path)
+    }
+
+    fn run_call<'a>(
+        &'a self,
+        authorizer: &'a Arc<PluginAuthorizer>,
+        call: Arc<AdmittedCall>,
+    ) -> BoxFuture<'a, CallReport> {
+        Box::pin(async move {
+            let grant = authorizer.current_grant();
+            match self.call_slots.acquire_slot(grant.limits()).await {
+                Ok(_slot) => self.run_in_slot(authorizer, &call).await,
+                Err(slot_error) => {
+                    let message = format!("{} {slot_error}", grant.plugin());
+                    Outcome::Failed(CallFailure::new(FailureKind::LimitReached, message)).into()
+                }
+            }
+        })
+    }
+
+    fn stop(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Some(running) = self.slot.lock().await.running.take() {
+                running.stop().await;
+            }
+        })
+    }
+}
