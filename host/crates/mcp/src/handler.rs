@@ -27,6 +27,7 @@ use sallyport_contract::{
 };
 use sallyport_runtime::{HostNotice, host::new_session_id};
 use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
     approval, call_result,
@@ -59,6 +60,8 @@ pub(crate) struct McpConnection {
     reports_changes: AtomicBool,
     /// Held while the user is asked, so that questions come one after another.
     question: tokio::sync::Mutex<()>,
+    /// Its place among others, if there can be others. Its session ends with it.
+    place: Option<OwnedSemaphorePermit>,
 }
 
 /// How a client can be asked.
@@ -90,7 +93,15 @@ impl McpConnection {
             log_level: Mutex::new(DEFAULT_LOG_LEVEL),
             reports_changes: AtomicBool::new(false),
             question: tokio::sync::Mutex::default(),
+            place: None,
         }
+    }
+
+    /// The same for one of several connections, whose session ends when it is dropped.
+    pub(crate) fn with_place(server: Arc<McpServer>, place: OwnedSemaphorePermit) -> Self {
+        let mut connection = Self::new(server);
+        connection.place = Some(place);
+        connection
     }
 
     /// The session of its calls.
@@ -287,6 +298,19 @@ impl McpConnection {
                 }
             }
         }));
+    }
+}
+
+impl Drop for McpConnection {
+    fn drop(&mut self) {
+        if self.place.is_none() {
+            return;
+        }
+        let (server, session_id) = (Arc::clone(&self.server), std::mem::take(&mut self.session_id));
+        // Without a runtime, the program ends, and all sessions with it.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { server.host().registry().end_session(&session_id).await });
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! - [`McpServer`]: the state that all connections share. Start reading here.
 //! - [`ToolSelection`]: the tools that clients may see.
 //! - [`serve_stdio`]: one connection over standard input and output.
+//! - [`serve_http`]: any number of connections over HTTP.
 //! - [`CallBroker`]: takes the questions of running calls to the client that made them.
 //! - [`PluginWatch`]: reports when the files of the plugins have changed.
 
@@ -14,6 +15,7 @@ mod approval;
 mod call_result;
 mod calls;
 mod handler;
+mod http;
 mod progress;
 mod server;
 mod stdio;
@@ -22,6 +24,7 @@ mod transport;
 mod watch;
 
 pub use calls::CallBroker;
+pub use http::{HTTP_PATH, HttpEndpoint, needs_token, serve_http};
 pub use server::{McpServer, McpServerParts};
 pub use stdio::{ConnectionEnd, serve_stdio};
 pub use tools::ToolSelection;

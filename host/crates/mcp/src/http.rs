@@ -1,0 +1,184 @@
+//! Connections over HTTP, at one address of this machine.
+//!
+//! A server at a loopback address is reached by every program of this machine, and through a browser
+//! by every page. So the names of host and origin are checked, and a token can be demanded; at any
+//! other address it has to be.
+
+use std::{convert::Infallible, future::Future, net::SocketAddr, sync::Arc, time::Duration};
+
+use http::{Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full, combinators::BoxBody};
+use hyper::{
+    body::{Bytes, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::transport::{
+    StreamableHttpServerConfig, StreamableHttpService,
+    streamable_http_server::session::local::LocalSessionManager,
+};
+use sallyport_contract::Secret;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    task::JoinSet,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{handler::McpConnection, server::McpServer, stdio::ConnectionEnd};
+
+/// The path of the endpoint.
+pub const HTTP_PATH: &str = "/mcp";
+
+/// Longest body of a request in bytes, as of a message over standard input.
+const BODY_BYTES_MAX: usize = 8 << 20;
+
+/// Most sessions at the same time, and most requests without a session. Each has a few kilobytes.
+const SESSIONS_MAX: usize = 64;
+
+/// Most connections at the same time. A client opens two or three.
+const CONNECTIONS_MAX: usize = 256;
+
+/// How long a client may take to send the head of a request.
+const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// The pause after a connection that could not be accepted, which happens when files run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The origins of pages that this machine serves itself, at any port.
+const LOCAL_ORIGINS: [&str; 6] = [
+    "http://localhost:*",
+    "https://localhost:*",
+    "http://127.0.0.1:*",
+    "https://127.0.0.1:*",
+    "http://[::1]:*",
+    "https://[::1]:*",
+];
+
+type HttpService = StreamableHttpService<McpConnection, LocalSessionManager>;
+type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
+
+/// Where clients are served.
+pub struct HttpEndpoint {
+    /// The open address.
+    pub listener: TcpListener,
+    /// The token that each request has to show, if any.
+    pub token: Option<Secret>,
+}
+
+/// Serves clients until `stop`. It returns when every call has ended and has its record.
+pub async fn serve_http(
+    server: Arc<McpServer>,
+    endpoint: HttpEndpoint,
+    stop: impl Future<Output = ()>,
+) -> ConnectionEnd {
+    let HttpEndpoint { listener, token } = endpoint;
+    let closing = CancellationToken::new();
+    let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
+    let service = http_service(Arc::clone(&server), closing.clone(), is_local);
+    let guarded = Arc::new(GuardedService { service, token });
+    let mut connections = JoinSet::new();
+    let accepting = accept_connections(&listener, &guarded, &mut connections);
+    tokio::select! {
+        () = accepting => {}
+        () = stop => {}
+    }
+    drop(listener);
+    server.stop().await;
+    closing.cancel();
+    connections.shutdown().await;
+    ConnectionEnd::Stopped
+}
+
+/// Accepts connections without end.
+async fn accept_connections(
+    listener: &TcpListener,
+    service: &Arc<GuardedService>,
+    connections: &mut JoinSet<()>,
+) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                while connections.try_join_next().is_some() {}
+                // One too many is closed.
+                if connections.len() < CONNECTIONS_MAX {
+                    connections.spawn(serve_connection(stream, Arc::clone(service)));
+                }
+            }
+            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+        }
+    }
+}
+
+async fn serve_connection(stream: TcpStream, service: Arc<GuardedService>) {
+    let answer = service_fn(|request| {
+        let service = Arc::clone(&service);
+        async move { Ok::<_, Infallible>(service.answer(request).await) }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX);
+    // A client that breaks the connection has ended it, and nothing else.
+    let _ = http.serve_connection(TokioIo::new(stream), answer).await;
+}
+
+fn http_service(server: Arc<McpServer>, closing: CancellationToken, is_local: bool) -> HttpService {
+    let config = StreamableHttpServerConfig::default()
+        .with_cancellation_token(closing)
+        .with_max_request_body_bytes(BODY_BYTES_MAX)
+        .with_allowed_origins(LOCAL_ORIGINS)
+        .enforce_origin_validation();
+    // The names of another machine are unknown here; its clients show the token.
+    let config = if is_local { config } else { config.disable_allowed_hosts() };
+    let places = Arc::new(Semaphore::new(SESSIONS_MAX));
+    let connect = move || match Arc::clone(&places).try_acquire_owned() {
+        Ok(place) => Ok(McpConnection::with_place(Arc::clone(&server), place)),
+        Err(_) => Err(std::io::Error::other("there are too many sessions")),
+    };
+    HttpService::new(connect, Arc::new(LocalSessionManager::default()), config)
+}
+
+/// The service behind the checks of path and token.
+struct GuardedService {
+    service: HttpService,
+    token: Option<Secret>,
+}
+
+impl GuardedService {
+    async fn answer(&self, request: Request<Incoming>) -> HttpResponse {
+        if !self.is_authorised(&request) {
+            let mut response = text_response(StatusCode::UNAUTHORIZED, "a token is missing");
+            let scheme = header::HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+            return response;
+        }
+        match request.uri().path() {
+            HTTP_PATH => self.service.handle(request).await,
+            _ => text_response(StatusCode::NOT_FOUND, "the endpoint is /mcp"),
+        }
+    }
+
+    fn is_authorised(&self, request: &Request<Incoming>) -> bool {
+        let Some(token) = &self.token else { return true };
+        let shown = request.headers().get(header::AUTHORIZATION);
+        let shown = shown.and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
+        shown.is_some_and(|shown| are_equal(shown, token.expose().as_bytes()))
+    }
+}
+
+/// Compares in a time that does not depend on where the difference is.
+fn are_equal(one: &[u8], other: &[u8]) -> bool {
+    let difference = one.iter().zip(other).fold(0, |sum, (a, b)| sum | (a ^ b));
+    one.len() == other.len() && difference == 0
+}
+
+fn text_response(status: StatusCode, text: &'static str) -> HttpResponse {
+    let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())).boxed());
+    *response.status_mut() = status;
+    response
+}
+
+/// Whether an address needs a token: every one that other machines can reach.
+pub fn needs_token(address: &SocketAddr) -> bool {
+    !address.ip().is_loopback()
+}
