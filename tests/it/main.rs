@@ -54,6 +54,7 @@ mod living_kill;
 mod load;
 mod lock;
 mod mcp;
+mod mcp_servers;
 mod memory;
 mod model_cli;
 mod network;

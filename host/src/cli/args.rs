@@ -72,7 +72,7 @@ pub(super) enum CliCommand {
     Listen(ListenArgs),
     /// Call one tool directly, without a model
     Call(CallArgs),
-    /// Serve the tools to an MCP client, such as an editor, over standard input and output
+    /// Serve the tools to an MCP client, such as an editor; add, list and check MCP servers
     Mcp(McpArgs),
     /// Serve sessions to an editor that speaks the Agent Client Protocol
     Acp(AcpArgs),

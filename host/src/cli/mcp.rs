@@ -3,11 +3,19 @@
 //! Standard output carries the protocol and nothing else. Everything for people goes to standard
 //! error, which clients keep as the server's log.
 
-use std::{io::IsTerminal, sync::Arc, time::Duration};
+use std::{
+    io::IsTerminal,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use clap::Args as ClapArgs;
+use sallyport_contract::Secret;
 use sallyport_mcp::{
-    CallBroker, ConnectionEnd, McpServer, McpServerParts, PluginWatch, ToolSelection, serve_stdio,
+    CallBroker, ConnectionEnd, HTTP_PATH, HttpEndpoint, McpServer, McpServerParts, PluginWatch,
+    ToolSelection, needs_token, serve_http, serve_stdio,
 };
 use sallyport_policy::{ToolPattern, source::HintedError};
 use sallyport_runtime::{
@@ -15,11 +23,16 @@ use sallyport_runtime::{
     config::{ConfigFlags, HostSettings},
     registry::{PluginAvailability, PluginSelection},
 };
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use sallyport_untrusted_file as untrusted_file;
+use tokio::{
+    net::TcpListener,
+    signal::unix::{Signal, SignalKind, signal},
+};
 
 use super::{
     consent,
     exit::{CommandFailure, ExitStatus},
+    mcp_servers::{self, McpServerCommand},
     observers::CallObservers,
     output::CliOutput,
     setup,
@@ -31,8 +44,18 @@ const COMPILED_WAIT_MIN: Duration = Duration::from_secs(5);
 /// Longest wait for plugins that are still being compiled.
 const COMPILED_WAIT_MAX: Duration = Duration::from_secs(60);
 
+/// Size limit of the file of a token.
+const TOKEN_FILE_BYTES_MAX: u64 = 4096;
+
+/// The shortest token. A shorter one could be guessed.
+const TOKEN_BYTES_MIN: usize = 16;
+
 #[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct McpArgs {
+    #[command(subcommand)]
+    command: Option<McpServerCommand>,
+
     /// Serve only tools that match: files.read, files.*, *.search (repeatable)
     #[arg(long, value_name = "GLOB", value_parser = tool_pattern)]
     only: Vec<ToolPattern>,
@@ -40,6 +63,14 @@ pub(super) struct McpArgs {
     /// Do not serve tools that match, even if --only names them (repeatable)
     #[arg(long, value_name = "GLOB", value_parser = tool_pattern)]
     deny: Vec<ToolPattern>,
+
+    /// Serve over HTTP at this address, such as 127.0.0.1:8000, not over standard input
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+
+    /// The file with the token that HTTP requests have to show
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
 }
 
 fn tool_pattern(text: &str) -> Result<ToolPattern, String> {
@@ -56,6 +87,13 @@ pub(super) async fn run_mcp_command(
     observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
+    if let Some(command) = &args.command {
+        return mcp_servers::run_server_command(flags, command, out).await;
+    }
+    let endpoint = match args.http {
+        Some(address) => Some(open_endpoint(address, args.token_file.as_deref()).await?),
+        None => None,
+    };
     let settings = setup::read_settings(flags)?;
     let signals = StopSignals::new()?;
     // A change that comes while the plugins are being loaded counts as one after it.
@@ -66,7 +104,7 @@ pub(super) async fn run_mcp_command(
     let selection = ToolSelection { only: args.only.clone(), denied: args.deny.clone() };
     let parts = McpServerParts { host: Arc::clone(&host), broker, selection };
     let result = match McpServer::new(parts) {
-        Ok(server) => Ok(serve(server, &host, flags, causes, signals, out).await),
+        Ok(server) => Ok(serve(server, endpoint, &host, (flags, causes), signals, out).await),
         Err(error) => Err(error.into()),
     };
     setup::print_shutdown(host.close_shared().await, out).apply_to_result(result)
@@ -75,15 +113,23 @@ pub(super) async fn run_mcp_command(
 /// Serves until the client leaves, and loads the plugins anew whenever they change.
 async fn serve(
     server: Arc<McpServer>,
+    endpoint: Option<HttpEndpoint>,
     host: &Arc<Host>,
-    flags: &ConfigFlags,
-    causes: ReloadCauses,
+    (flags, causes): (&ConfigFlags, ReloadCauses),
     mut signals: StopSignals,
     out: &CliOutput,
 ) -> ExitStatus {
-    print_start(&server, out);
+    print_start(&server, endpoint.as_ref(), out);
+    let serving = async {
+        match endpoint {
+            Some(endpoint) => {
+                serve_http(Arc::clone(&server), endpoint, signals.wait_for_stop()).await
+            }
+            None => serve_stdio(Arc::clone(&server), signals.wait_for_stop()).await,
+        }
+    };
     let end = tokio::select! {
-        end = serve_stdio(Arc::clone(&server), signals.wait_for_stop()) => end,
+        end = serving => end,
         // It never ends.
         () = keep_plugins_current(&server, host, flags, causes, out) => ConnectionEnd::Stopped,
     };
@@ -111,7 +157,45 @@ fn host_options(
     }
 }
 
-fn print_start(server: &McpServer, out: &CliOutput) {
+/// Opens the address, and reads the token.
+async fn open_endpoint(
+    address: SocketAddr,
+    token_file: Option<&Path>,
+) -> Result<HttpEndpoint, CommandFailure> {
+    let token = token_file.map(read_token).transpose()?;
+    if token.is_none() && needs_token(&address) {
+        let message = format!("other machines can reach {address}, so it needs a token");
+        let failure = CommandFailure::new(ExitStatus::Usage, message);
+        return Err(failure.with_hint("pass --token-file FILE, or use a loopback address"));
+    }
+    let listener = TcpListener::bind(address).await.map_err(|error| {
+        let message = format!("cannot serve at {address}: {error}");
+        CommandFailure::new(ExitStatus::Failed, message).with_hint("choose another address")
+    })?;
+    Ok(HttpEndpoint { listener, token })
+}
+
+fn read_token(file: &Path) -> Result<Secret, CommandFailure> {
+    let failure = |why: String| {
+        let message = format!("cannot use {} as a token: {why}", file.display());
+        CommandFailure::new(ExitStatus::Usage, message)
+    };
+    let text = untrusted_file::read_own_text(file, TOKEN_FILE_BYTES_MAX)
+        .map_err(|error| failure(error.to_string()))?;
+    let token = text.trim();
+    match token.len() >= TOKEN_BYTES_MIN && token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(Secret::new(token.to_owned())),
+        false => Err(failure(format!("it needs at least {TOKEN_BYTES_MIN} visible characters"))
+            .with_hint("make one with `openssl rand -hex 32 > FILE`")),
+    }
+}
+
+fn print_start(server: &McpServer, endpoint: Option<&HttpEndpoint>, out: &CliOutput) {
+    if let Some(address) = endpoint.and_then(|endpoint| endpoint.listener.local_addr().ok()) {
+        let count = server.tool_count();
+        out.print_note(&format!("Serving {count} tools over MCP at http://{address}{HTTP_PATH}."));
+        return;
+    }
     out.print_note(&format!("Serving {} tools over MCP on standard input.", server.tool_count()));
     if std::io::stdin().is_terminal() {
         out.print_hint("this command is for MCP clients, which start it; Ctrl-D ends it");

@@ -28,6 +28,7 @@ mod help;
 mod listen;
 mod man;
 mod mcp;
+mod mcp_servers;
 mod memory;
 mod model;
 mod notices;

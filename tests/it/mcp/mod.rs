@@ -3,6 +3,7 @@
 mod approvals;
 mod calls;
 mod hostile;
+mod http;
 mod stateless;
 
 use serde_json::{Value, json};

@@ -1,0 +1,329 @@
+//! `sallyport mcp add|list|remove|check`: the MCP servers whose tools are used.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use clap::{Args as ClapArgs, Subcommand};
+use sallyport_contract::{PluginName, ToolHints, text};
+use sallyport_policy::{
+    FsAccess,
+    edit::{self as policy_edit, FsAddition, GrantAddition},
+};
+use sallyport_runtime::{
+    config::{ConfigFlags, HostSettings, edit, read_config_file},
+    host::{self, CompileWait},
+    lock::LockFile,
+    mcp::{McpServerSettings, forget_tools},
+    registry::{PluginAvailability, PluginSelection, RegisteredPlugin, Registry},
+};
+use sallyport_terminal::listing::ListRow;
+use serde_json::json;
+
+use super::{
+    args::{OutputArgs, OutputFormat},
+    exit::{CommandFailure, ExitStatus},
+    observers::CallObservers,
+    output::CliOutput,
+    plugin,
+    policy::change::{self, PolicyChangeRequest},
+    setup,
+};
+
+/// The columns of the list.
+const COLUMNS: [&str; 4] = ["server", "state", "tools", "command"];
+
+/// Commands for the MCP servers whose tools are used.
+#[derive(Debug, Subcommand)]
+pub(super) enum McpServerCommand {
+    /// Use the tools of an MCP server: configure it, let it run, and ask for its tools
+    Add(AddServerArgs),
+    /// List the MCP servers whose tools are used
+    #[command(visible_alias = "ls")]
+    List {
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Remove an MCP server from the configuration
+    #[command(visible_alias = "rm")]
+    Remove {
+        /// The server
+        name: PluginName,
+    },
+    /// Start an MCP server and print its tools, or why there are none
+    Check {
+        /// The server
+        name: PluginName,
+    },
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct AddServerArgs {
+    /// The name of the server, which is that of its plugin
+    name: PluginName,
+
+    /// An environment variable of the server: NAME=VALUE, or NAME='${VARIABLE}' (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    env: Vec<(String, String)>,
+
+    /// The folder that the server starts in, which has to be a granted one
+    #[arg(long, value_name = "PATH")]
+    folder: Option<PathBuf>,
+
+    /// A folder or file that the server may read (repeatable)
+    #[arg(long, value_name = "PATH")]
+    read: Vec<String>,
+
+    /// A folder or file that the server may read and change (repeatable)
+    #[arg(long, value_name = "PATH")]
+    write: Vec<String>,
+
+    /// Let the server reach the network, all of it
+    #[arg(long)]
+    network: bool,
+
+    /// Do not ask for confirmation
+    #[arg(long)]
+    yes: bool,
+
+    /// The program of the server and its arguments, after --
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
+    }
+}
+
+pub(super) async fn run_server_command(
+    flags: &ConfigFlags,
+    command: &McpServerCommand,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = setup::read_settings(flags)?;
+    match command {
+        McpServerCommand::Add(args) => add_server(flags, &settings, args, out).await,
+        McpServerCommand::List { output } => list_servers(&settings, output.output, out).await,
+        McpServerCommand::Remove { name } => remove_server(&settings, name, out),
+        McpServerCommand::Check { name } => check_server(&settings, name, out).await,
+    }
+}
+
+/// Shows both changes, asks once, and makes them.
+async fn add_server(
+    flags: &ConfigFlags,
+    settings: &HostSettings,
+    args: &AddServerArgs,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let name = &args.name;
+    check_name_is_free(settings, name, out).await?;
+    let server = McpServerSettings {
+        folder: args.folder.clone(),
+        env: args.env.iter().cloned().collect::<BTreeMap<_, _>>(),
+        ..McpServerSettings::from_command(args.command.clone())
+    };
+    let file = &settings.config_file;
+    let before = read_config_file(file, false)?;
+    let after = edit::add_mcp_server(file, &before, (name, &server), &settings.env)?;
+    change::print_diff(file, &before, &after, out);
+    let grants = args.grants()?;
+    let edit = |text: &str| policy_edit::add_grants(text, name, &grants);
+    let proposed = change::propose_change(settings, edit, out)?;
+    if !args.yes && !setup::ask_confirmation("Write this?", out)? {
+        out.print_note("Nothing was changed.");
+        return Ok(ExitStatus::Done);
+    }
+    write_config(settings, &before, &after)?;
+    if let Some(proposed) = proposed {
+        let grants = grants.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let description = format!("grants {grants}");
+        let request =
+            PolicyChangeRequest { plugin: name.as_str(), description, is_confirmed: true };
+        change::save_change(settings, &request, &proposed, out)?;
+    }
+    check_server(&setup::read_settings(flags)?, name, out).await
+}
+
+async fn check_name_is_free(
+    settings: &HostSettings,
+    name: &PluginName,
+    out: &CliOutput,
+) -> Result<(), CommandFailure> {
+    let message = if settings.mcp_servers.contains_key(name) {
+        format!("there is an MCP server {name} already")
+    } else if setup::load_registry(settings, out).await?.find_plugin(name.as_str()).is_ok() {
+        format!("there is a plugin {name} already")
+    } else {
+        return Ok(());
+    };
+    let failure = CommandFailure::new(ExitStatus::Usage, message);
+    Err(failure.with_hint("choose another name, or remove that one first"))
+}
+
+impl AddServerArgs {
+    /// What the server is granted.
+    fn grants(&self) -> Result<Vec<GrantAddition>, CommandFailure> {
+        let folder = |path: &String, access| {
+            GrantAddition::Fs(FsAddition {
+                path: path.clone(),
+                mount: None,
+                access,
+                deny: Vec::new(),
+                quota: None,
+                sensitive: false,
+            })
+        };
+        let reads = self.read.iter().map(|path| folder(path, FsAccess::Read));
+        let writes = self.write.iter().map(|path| folder(path, FsAccess::ReadWrite));
+        let network = self.network.then_some("process.network=true");
+        let process = ["process=true"].into_iter().chain(network).map(|text| {
+            text.parse::<GrantAddition>().map_err(|error| {
+                CommandFailure::new(ExitStatus::Usage, format!("cannot grant {text}: {error}"))
+            })
+        });
+        process.chain(reads.chain(writes).map(Ok)).collect()
+    }
+}
+
+/// Removes the server and its acceptance. What the policy grants it stays, and is shown.
+fn remove_server(
+    settings: &HostSettings,
+    name: &PluginName,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let file = &settings.config_file;
+    let before = read_config_file(file, false)?;
+    let after = edit::remove_mcp_server(file, &before, name, &settings.env)?;
+    let Some(after) = after else {
+        let message = format!("{} has no [mcp.{name}]", file.display());
+        let failure = CommandFailure::new(ExitStatus::Failed, message);
+        return Err(failure.with_hint("list the servers with `sallyport mcp list`"));
+    };
+    forget_tools(settings, name);
+    write_config(settings, &before, &after)?;
+    let lock = LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
+    setup::record_policy_change(settings, name.as_str(), "removed", || lock.remove_plugin(name))?;
+    out.print_line(&format!("Removed {name}."));
+    out.print_hint(&format!(
+        "the policy still has what was granted to {name}: remove [plugin.{name}] from {}",
+        settings.policy.user_file().display()
+    ));
+    Ok(ExitStatus::Done)
+}
+
+/// Writes the configuration, unless it was changed in the meantime.
+fn write_config(settings: &HostSettings, before: &str, after: &str) -> Result<(), CommandFailure> {
+    let file = &settings.config_file;
+    if read_config_file(file, false)? != before {
+        let message = format!("{} changed in the meantime; nothing was written", file.display());
+        return Err(
+            CommandFailure::new(ExitStatus::Failed, message).with_hint("run the command again")
+        );
+    }
+    edit::write_config(file, after).map_err(|error| {
+        let message = format!("cannot write {}: {error}", file.display());
+        CommandFailure::new(ExitStatus::Policy, message)
+            .with_hint("check the path and its permissions")
+    })
+}
+
+async fn list_servers(
+    settings: &HostSettings,
+    format: OutputFormat,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let registry = setup::load_registry(settings, out).await?;
+    let servers = settings.mcp_servers.iter().map(|(name, server)| {
+        let entry = registry.find_plugin(name.as_str()).ok();
+        (name, server, state_of(&registry, name), entry.map_or(0, |entry| entry.tools().len()))
+    });
+    match format {
+        OutputFormat::Json => {
+            let servers = servers.map(|(name, server, state, tools)| {
+                json!({ "name": name, "command": server.command, "state": state, "tools": tools })
+            });
+            out.print_json(&servers.collect());
+        }
+        OutputFormat::Text if settings.mcp_servers.is_empty() => {
+            out.print_note("No MCP servers. Add one with `sallyport mcp add NAME -- COMMAND`.");
+        }
+        OutputFormat::Text => {
+            let rows = servers.map(|(name, server, state, tools)| {
+                let command = text::escape_line(&server.command.join(" "));
+                ListRow::new([name.to_string(), state, tools.to_string(), command])
+            });
+            out.print_table(&COLUMNS, &rows.collect::<Vec<_>>());
+        }
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn state_of(registry: &Registry, name: &PluginName) -> String {
+    match registry.find_plugin(name.as_str()) {
+        Ok(entry) => plugin::describe_state(entry),
+        Err(error) => text::escape_line(error.message()),
+    }
+}
+
+/// Starts the server anew, and prints its tools. What it claims about them is shown as a claim.
+async fn check_server(
+    settings: &HostSettings,
+    name: &PluginName,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    if !settings.mcp_servers.contains_key(name) {
+        let failure =
+            CommandFailure::new(ExitStatus::Failed, format!("there is no MCP server {name}"));
+        return Err(failure.with_hint("list the servers with `sallyport mcp list`"));
+    }
+    forget_tools(settings, name);
+    let notices = CallObservers::default().notice_sink(out);
+    let selection = PluginSelection::Only(name.clone());
+    let registry =
+        host::load_for_inspection(settings, selection, CompileWait::Complete, &notices).await?;
+    let checked = match registry.find_plugin(name.as_str()) {
+        Ok(entry) => print_server(entry, out),
+        Err(error) => Err(error.into()),
+    };
+    registry.shutdown().await;
+    checked
+}
+
+fn print_server(entry: &RegisteredPlugin, out: &CliOutput) -> Result<ExitStatus, CommandFailure> {
+    let name = entry.name();
+    if let PluginAvailability::Disabled { reason } = entry.availability() {
+        let message = format!("{name} has no tools: {}", text::escape_multiline(reason));
+        return Err(CommandFailure::new(ExitStatus::PluginRejected, message));
+    }
+    let rows = entry.tools().iter().map(|tool| {
+        let description = tool.description.trim().lines().next().unwrap_or_default();
+        ListRow::new([tool.id.to_string(), text::escape_line(description), claims(&tool.hints)])
+    });
+    out.print_table(&["tool", "description", "the server claims"], &rows.collect::<Vec<_>>());
+    for note in entry.notes() {
+        out.print_warning(&text::escape_line(&note));
+    }
+    out.print_line(&format!("{name} has {} tools.", entry.tools().len()));
+    match entry.availability().problem_and_hint(name) {
+        None => Ok(ExitStatus::Done),
+        Some((problem, hint)) => {
+            let failure =
+                CommandFailure::new(ExitStatus::PluginRejected, format!("{name} {problem}"));
+            Err(CommandFailure { hint, ..failure })
+        }
+    }
+}
+
+/// What a server claims about the effects of a tool.
+fn claims(hints: &ToolHints) -> String {
+    let claims = [
+        ("changes nothing", hints.read_only),
+        ("destructive", hints.destructive),
+        ("safe to repeat", hints.idempotent),
+        ("reaches other machines", hints.open_world),
+    ];
+    let made = claims.iter().filter(|(_, claim)| *claim == Some(true)).map(|(text, _)| *text);
+    made.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,74 @@
+//! `sallyport mcp add`, `list`, `remove` and `check`.
+
+use std::fs;
+
+use super::home;
+use crate::support::{Home, Person};
+
+#[test]
+fn a_server_is_added_checked_listed_and_removed() {
+    let home = home("good", "").config("# mine\n").policy("");
+    let program = home.path("server.py").display().to_string();
+    let add = ["mcp", "add", "fake", "--yes", "--", &program, "good"];
+    home.run(&add).ended(0).answers(&["[mcp.fake]", "process = true", "fake.echo", "has 1 tools"]);
+    home.run(&add).ended(2).remarks(&["there is an MCP server fake already"]);
+    home.run(&["mcp", "list"]).ended(0).answers(&["fake", "ready", "server.py good"]);
+    home.run(&["mcp", "list", "--output", "json"]).ended(0).answers(&["\"tools\": 1"]);
+    home.run(&["tool", "list"]).ended(0).answers(&["fake.echo"]);
+    home.run(&["mcp", "remove", "fake"]).ended(0).remarks(&["[plugin.fake]"]);
+    assert_eq!(fs::read_to_string(home.path("sallyport.toml")).unwrap(), "# mine\n");
+    home.run(&["mcp", "remove", "fake"]).ended(1).remarks(&["has no [mcp.fake]"]);
+    home.run(&["mcp", "check", "fake"]).ended(1).remarks(&["there is no MCP server fake"]);
+    home.run(&["mcp", "list"]).ended(0).remarks(&["No MCP servers"]);
+}
+
+#[test]
+fn nothing_is_written_without_a_yes() {
+    let home = home("good", "").config("").policy("");
+    let program = home.path("server.py").display().to_string();
+    let add = ["mcp", "add", "fake", "--read", "/usr/share", "--", &program];
+    home.run(&add).ended(6).remarks(&["nobody is there to ask"]);
+    let mut person = Person::start(&home, &add);
+    person.sees("Write this?");
+    person.types("n\r");
+    person.sees("Nothing was changed.");
+    assert_eq!(person.ends(), 0);
+    assert_eq!(fs::read_to_string(home.path("sallyport.toml")).unwrap(), "");
+    assert_eq!(fs::read_to_string(home.path("policy.toml")).unwrap(), "");
+}
+
+#[test]
+fn what_cannot_be_a_server_is_refused() {
+    let empty = Home::new().config("");
+    let add = |rest: &[&str]| empty.run(&[&["mcp", "add", "--yes"], rest].concat());
+    add(&["fake"]).ended(2).remarks(&["COMMAND"]);
+    add(&["a b", "--", "true"]).ended(2);
+    add(&["fake", "--env", "X", "--", "true"]).ended(2).remarks(&["write NAME=VALUE"]);
+    let rows = [
+        ("[mcp.fake]\n", "key \"command\" is missing"),
+        ("[mcp.fake]\ncommand = []\n", "its command is empty"),
+        ("[mcp.fake]\ncommand = ['no-such-program']\n", "there is no program no-such-program"),
+        ("[mcp.fake]\ncommand = ['/etc/passwd']\n", "/etc/passwd is not executable"),
+        ("[mcp.fake]\ncommand = 'true'\n", "\"command\" must be a list"),
+        ("[mcp.fake]\ncommand = ['true']\nurl = 'x'\n", "unknown key \"url\""),
+        ("[mcp.fake]\ncommand = ['true']\nenv = { A = '${NO_SUCH}' }\n", "\"NO_SUCH\" is not set"),
+    ];
+    for (config, words) in rows {
+        let home = Home::new().config(config);
+        let ran = home.run(&["plugin", "list"]);
+        assert!(ran.stderr.contains(words) || ran.stdout.contains(words), "{config}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_granted_is_refused() {
+    let home = home("good", "folder = \"/var\"");
+    home.run(&["mcp", "check", "fake"]).ended(9).remarks(&["its folder /var is not granted"]);
+}
+
+/// The values of variables are keys, so nothing shows them.
+#[test]
+fn the_values_of_variables_are_hidden() {
+    let home = home("good", "env = { KEY = \"a-long-secret\", OTHER = \"${HOME}\" }");
+    home.run(&["config", "show"]).ended(0).answers(&["${HOME}"]).hides(&["a-long-secret"]);
+}
