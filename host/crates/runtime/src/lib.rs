@@ -28,7 +28,6 @@
 //! - [`file_write`]: what a call would write into a file, for the user.
 
 pub mod atomic_file;
-pub mod bounded_lines;
 pub mod config;
 mod executor;
 pub mod file_write;
@@ -57,4 +56,5 @@ pub mod timekeeper;
 pub use host::{Host, HostError, HostOptions, HostShutdownReport};
 pub use notice::{HostNotice, NoticeSink};
 pub use observer::RunObserver;
+pub use sallyport_mcp_client::lines as bounded_lines;
 pub use session::HostSession;
