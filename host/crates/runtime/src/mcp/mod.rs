@@ -161,10 +161,15 @@ impl McpServer {
         }
     }
 
+    /// Its tools as an earlier start found them.
+    pub(crate) fn remembered_tools(&self) -> Option<Vec<ToolDescriptor>> {
+        let offered = self.tool_file.read()?;
+        Some(KnownTools::from_offered(&self.name, &offered).tools)
+    }
+
     /// Whether these are its tools, as far as an earlier start tells.
     pub(crate) fn has_known_tools(&self, tools: &[ToolDescriptor]) -> bool {
-        let known = self.tool_file.read();
-        known.is_some_and(|known| KnownTools::from_offered(&self.name, &known).tools == tools)
+        self.remembered_tools().is_some_and(|known| known == tools)
     }
 
     /// Returns the server, started with exactly this grant.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use sallyport_contract::{PluginName, ToolDescriptor};
-use sallyport_sandbox::{Sandbox, SystemResolver};
+use sallyport_sandbox::{Sandbox, Simulation, SystemResolver};
 
 use super::discover::{CandidateSource, PluginCandidate, discover_plugins};
-use crate::{config::HostSettings, host, internal, notice};
+use crate::{config::HostSettings, host, internal, mcp::McpServer, notice};
 
 /// A plugin and the tools of it that are known.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,18 +25,24 @@ pub struct InstalledPlugin {
 pub fn find_installed_plugins(settings: &HostSettings) -> Vec<InstalledPlugin> {
     let resolver = Arc::new(SystemResolver::default());
     // Without a cache there is nothing to read, and this does not create it.
-    let sandbox = settings
-        .paths
-        .cache
-        .is_dir()
-        .then(|| host::create_sandbox(settings, None, resolver, &notice::no_notices()));
+    let sandbox = settings.paths.cache.is_dir().then(|| create_idle_sandbox(settings, resolver));
     let (mut candidates, _) = discover_plugins(&settings.plugin_dirs, false);
+    let servers = settings.mcp_servers.iter().filter_map(|(name, server)| {
+        McpServer::new(name, server, &settings.env, &settings.paths.cache).ok()
+    });
+    candidates.extend(servers.map(PluginCandidate::from_mcp_server));
     let internal = internal::enabled_tools(settings.internal).into_iter();
     candidates.extend(internal.map(PluginCandidate::from_internal_tool));
     candidates
         .into_iter()
         .map(|candidate| installed_plugin(candidate, sandbox.as_deref()))
         .collect()
+}
+
+/// A sandbox that runs nothing.
+fn create_idle_sandbox(settings: &HostSettings, resolver: Arc<SystemResolver>) -> Arc<Sandbox> {
+    let simulation = Simulation::default();
+    host::create_sandbox(settings, None, resolver, simulation, &notice::no_notices())
 }
 
 fn installed_plugin(candidate: PluginCandidate, sandbox: Option<&Sandbox>) -> InstalledPlugin {
@@ -46,6 +52,7 @@ fn installed_plugin(candidate: PluginCandidate, sandbox: Option<&Sandbox>) -> In
             sandbox.and_then(|sandbox| sandbox.cached_tools(&path, &manifest.name))
         }
         CandidateSource::Script(script_plugin) => Some(vec![script_plugin.tool]),
+        CandidateSource::McpServer(server) => server.remembered_tools(),
         CandidateSource::Internal(tool) => Some(tool.tools()),
     };
     let tools = tools.unwrap_or_default();
