@@ -18,6 +18,7 @@ from ._errors import AuthRequired, Denied, Failed, MissingSetting, ToolError, Un
 from ._host import Entry
 from ._lifecycle import HOOKS
 from ._output import ContentPart
+from ._preload import preload
 from ._tool import REGISTRY, CallContext, ToolDefinition
 from .state import Conflict
 
@@ -46,6 +47,7 @@ class Tools:
     """The exported interface `tools`."""
 
     def __init__(self) -> None:
+        preload()
         self._specs = [_spec(definition) for definition in REGISTRY.values()]
         # The collector would write to every object of the snapshot, and so copy its pages.
         gc.collect()
