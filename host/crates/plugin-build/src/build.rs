@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use sallyport_componentize::{BuildError, BuildTools, CompiledLanguage};
+
 use crate::{
     cargo,
     error::PluginBuildError,
@@ -60,6 +62,9 @@ pub fn build_project(
         .map_err(PluginBuildError::file("write in", &options.cache))?;
     let built = match project.language {
         SourceLanguage::Rust => cargo::build_rust(project, &sdk, options)?,
+        SourceLanguage::C | SourceLanguage::Cpp | SourceLanguage::Go => {
+            build_compiled(project, &sdk, options, &folder.path().join("component.wasm"))?
+        }
         _ => build_with_sdk(project, &sdk, options, &folder.path().join("component.wasm"))?,
     };
     let mut bytes = fs::read(&built).map_err(PluginBuildError::file("read", &built))?;
@@ -72,6 +77,31 @@ pub fn build_project(
     append_manifest(&mut bytes, &project.manifest_text);
     write_if_changed(output, &bytes)?;
     Ok(BuiltComponent { file: output.to_owned(), language: project.language })
+}
+
+/// Builds C, C++ and Go.
+fn build_compiled(
+    project: &PluginProject,
+    sdk: &SdkFolder,
+    options: &BuildOptions,
+    output: &Path,
+) -> Result<PathBuf, PluginBuildError> {
+    let language = match project.language {
+        SourceLanguage::Go => CompiledLanguage::Go,
+        SourceLanguage::Cpp => CompiledLanguage::Cpp,
+        _ => CompiledLanguage::C,
+    };
+    let tool = find_tool(project.language, sdk, options)?.map(|(_, tool)| tool);
+    let (sdks, wit) = (sdk.root().join("sdk"), sdk.wit());
+    let tools = BuildTools { zig: tool.clone(), go: tool, sdk: sdks, wit };
+    match sallyport_componentize::build_project(language, &project.folder, output, &tools) {
+        Ok(()) => Ok(output.to_owned()),
+        Err(BuildError::Compile { output }) => {
+            process::show_message(&output);
+            Err(PluginBuildError::ProgramFailed { program: "the compiler".to_owned(), code: None })
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Builds with the program that the SDK of the language brings.

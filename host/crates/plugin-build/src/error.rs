@@ -73,6 +73,9 @@ pub enum PluginBuildError {
         /// What to do.
         fix: String,
     },
+    /// A project in C, C++ or Go was not built.
+    #[error(transparent)]
+    Compiled(#[from] sallyport_componentize::BuildError),
     /// A file cannot be read or written.
     #[error("cannot {action} {}: {error}", path.display())]
     File {
@@ -104,6 +107,7 @@ impl PluginBuildError {
             Self::Manifest(error) => error.hint.clone(),
             Self::ToolMissing { fix, .. } | Self::NoComponent { fix, .. } => Some(fix.clone()),
             Self::NoSdk { .. }
+            | Self::Compiled(_)
             | Self::ProgramFailed { .. }
             | Self::NotStarted { .. }
             | Self::File { .. } => None,

@@ -3,7 +3,7 @@
 
 use std::{
     ffi::OsStr,
-    io::IsTerminal,
+    io::{IsTerminal, Write},
     process::{Command, Stdio},
 };
 
@@ -42,6 +42,12 @@ pub(crate) fn run_for_output(
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
+}
+
+/// Shows what a compiler has said, as it said it.
+pub(crate) fn show_message(text: &str) {
+    // Without standard error there is nobody to read it.
+    let _ = std::io::stderr().write_all(format!("{}\n", text.trim_end()).as_bytes());
 }
 
 /// Whether a user can see progress.
