@@ -216,17 +216,19 @@ fn remove_server(
 /// Writes the configuration, unless it was changed in the meantime.
 fn write_config(settings: &HostSettings, before: &str, after: &str) -> Result<(), CommandFailure> {
     let file = &settings.config_file;
+    let unwritable = |error: std::io::Error| {
+        let message = format!("cannot write {}: {error}", file.display());
+        CommandFailure::new(ExitStatus::Policy, message)
+            .with_hint("check the path and its permissions")
+    };
+    let writer = edit::ConfigWriter::lock(file).map_err(unwritable)?;
     if read_config_file(file, false)? != before {
         let message = format!("{} changed in the meantime; nothing was written", file.display());
         return Err(
             CommandFailure::new(ExitStatus::Failed, message).with_hint("run the command again")
         );
     }
-    edit::write_config(file, after).map_err(|error| {
-        let message = format!("cannot write {}: {error}", file.display());
-        CommandFailure::new(ExitStatus::Policy, message)
-            .with_hint("check the path and its permissions")
-    })
+    writer.write(after).map_err(unwritable)
 }
 
 async fn list_servers(
