@@ -22,6 +22,8 @@ _INTEGER_MIN, _INTEGER_MAX = -(2**63), 2**64 - 1
 
 def to_json(value: Any) -> str:
     """Writes a value as JSON. Raises ValueError that says where and why it cannot be done."""
+    if _is_too_deep(value):
+        raise ValueError(_first_problem(value) or f"it nests more than {DEPTH_MAX} levels")
     try:
         text = _ENCODER.encode(value)
     except (TypeError, ValueError, RecursionError) as error:
@@ -41,6 +43,22 @@ def to_json(value: Any) -> str:
 def encode_value(value: Any) -> Any:
     """Returns a value in the form that it has after it was written as JSON and read again."""
     return json.loads(to_json(value))
+
+
+_CONTAINERS = frozenset((list, tuple, dict))
+
+
+def _is_too_deep(value: Any) -> bool:
+    """Whether lists and dicts nest too deeply. The encoder calls itself for each level, and in a
+    component the stack ends before Python's own limit: a trap instead of an error."""
+    level = [value] if type(value) in _CONTAINERS else []
+    for _depth in range(DEPTH_MAX + 1):
+        if not level:
+            return False
+        below = (item.values() if type(item) is dict else item for item in level)
+        # What appears twice counts once: a list that contains itself twice would double each level.
+        level = list({id(c): c for inner in below for c in inner if type(c) in _CONTAINERS}.values())
+    return bool(level)
 
 
 def _plain(value: Any) -> Any:

@@ -336,6 +336,8 @@ def _unexpected(error: BaseException) -> str:
         print(type(error).__name__, file=sys.stderr)
     text, name = readable(error), type(error).__name__
     line = _own_line(error.__traceback__)
+    if isinstance(error, ModuleNotFoundError):
+        text += ". A component has only what was imported when it was built: import it at the top"
     return f"{name}: {text}{line}" if text else f"{name}{line}"
 
 

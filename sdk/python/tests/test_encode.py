@@ -35,6 +35,12 @@ def cycle(value: list) -> list:
     return value
 
 
+def wide_cycle() -> list:
+    value: list = []
+    value += [value, value, {"a": value}]
+    return value
+
+
 def node_cycle() -> Node:
     node = Node(1)
     node.next = {"back": [node]}
@@ -75,6 +81,7 @@ def nested(depth: int) -> list:
         ([[1], [1]], [[1], [1]]),
         ("x" * 1_000_000, "x" * 1_000_000),
         (nested(60), nested(60)),
+        (nested(100), nested(100)),
     ],
 )
 def test_a_value_is_written(value, want):
@@ -100,6 +107,7 @@ def test_a_value_that_appears_twice_is_no_cycle():
         ({"a": ["\udfff"]}, "a[0]: it has half of a surrogate pair"),
         ({"\ud800": 1}, "it has half of a surrogate pair"),
         (cycle([]), "[0]: it contains itself"),
+        (wide_cycle(), "[0]: it contains itself"),
         (node_cycle(), "next.back[0]: it contains itself"),
         ((n for n in "a"), "the result: generator is not JSON; return list(...) of it"),
         (iter([]), "list_iterator is not JSON; return list(...) of it"),
@@ -110,6 +118,7 @@ def test_a_value_that_appears_twice_is_no_cycle():
         ({"a": Node(object())}, "a.value: object is not JSON"),
         ({(1, 2): 3}, "the key (1, 2) is not text"),
         (1j, "complex is not JSON"),
+        (nested(101), "it nests more than 100 levels"),
         (nested(200_000), "it nests more than 100 levels"),
     ],
 )

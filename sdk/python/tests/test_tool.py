@@ -205,6 +205,8 @@ def raises(error):
         (sallyport.Failed("x" * 9_000), "failed", "x" * 8_000),
         (sallyport.Failed(), "failed", ""),
         (ValueError("odd"), "failed", "ValueError: odd (test_tool.py:"),
+        (ModuleNotFoundError("No module named 'x'"), "failed", "ModuleNotFoundError: No module named 'x'. "
+         "A component has only what was imported when it was built: import it at the top"),
         (KeyError("k"), "failed", "KeyError: 'k' (test_tool.py:"),
         (Untold(), "failed", "Untold: Untold (test_tool.py:"),
         (SystemExit(2), "failed", "SystemExit: 2"),
