@@ -13,10 +13,8 @@ use crate::{
 const STACK_BYTES: usize = 1 << 20;
 
 /// The sources of the SDK, in the folder `sdk` of the build folder.
-const SDK_SOURCES: [&str; 4] = ["bindings.c", "sallyport.c", "sallyport_http.c", "yyjson.c"];
-
-/// The symbol that [`SALLYPORT_TOOL`] defines and the SDK needs. It is undefined without a tool.
-const TOOL_SYMBOL: &str = "sallyport_plugin_has_tools";
+const SDK_SOURCES: [&str; 5] =
+    ["bindings.c", "sallyport.c", "sallyport_host.c", "sallyport_http.c", "yyjson.c"];
 
 /// The flags of both languages.
 const FLAGS: [&str; 7] = [
@@ -83,12 +81,7 @@ fn link(
     let mut args = vec![driver, "--target=wasm32-wasi", "-mexec-model=reactor", "-Os", "-s"];
     args.extend([stack.as_str(), "-o", ".build/core.wasm"]);
     args.extend(objects.iter().map(String::as_str));
-    run_zig(zig, project, &args).map_err(|error| match error {
-        BuildError::Compile { output } if output.contains(TOOL_SYMBOL) => {
-            BuildError::NothingCallable { hint: "SALLYPORT_TOOL(...)" }
-        }
-        other => other,
-    })
+    run_zig(zig, project, &args)
 }
 
 fn run_zig(zig: &Path, project: &Path, args: &[&str]) -> Result<(), BuildError> {
