@@ -235,7 +235,7 @@ mod tests {
             ("permissions", "policy check"), ("logs", "audit show"), ("history", "session list"),
             ("resume", "chat --continue"), ("undo", "/undo"), ("doctr", "sallyport doctor"),
             ("secrt", "sallyport secret"), ("zzzzzz", "sallyport --help"),
-            ("plugin ls", ""), ("plugin add X", ""), ("plugin new X", "help plugins"),
+            ("plugin ls", ""), ("plugin add X", ""), ("plugin new X --lang rust", ""),
             ("plugin install X", ""), ("plugin uninstall X", "plugin remove"),
             ("plugin enable X", "setup --grant-requested"), ("plugin disable X", "policy revoke"),
             ("plugin zzzzzz", "sallyport plugin --help"), ("tool call X", "call PLUGIN.TOOL"),
