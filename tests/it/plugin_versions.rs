@@ -76,9 +76,7 @@ fn a_component_with_another_digest_is_not_installed() {
     let (home, clock) = (Home::new(), Package::clock("0.1.0", ""));
     let digest = blake3::hash(&plugin_component("clock")).to_hex().to_string();
     let file = clock.path("clock/clock.wasm");
-    let add = |digest: &str| {
-        home.run(&["plugin", "add", &file, "--yes", "--digest", digest])
-    };
+    let add = |digest: &str| home.run(&["plugin", "add", &file, "--yes", "--digest", digest]);
     add("abc").ended(2).remarks(&["is not a digest"]);
     add(&"0".repeat(64)).ended(9).remarks(&["has another digest"]);
     home.run(&["plugin", "add", "https://example.com/x.wasm"]).ended(2).remarks(&["--digest"]);
