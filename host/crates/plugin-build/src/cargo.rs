@@ -121,7 +121,7 @@ fn find_component(messages: &str) -> Option<PathBuf> {
             let files = message["filenames"].as_array()?;
             files.iter().filter_map(Value::as_str).find(is_wasm).map(PathBuf::from)
         })
-        .last()
+        .next_back()
 }
 
 #[cfg(test)]
