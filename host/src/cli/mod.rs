@@ -58,6 +58,7 @@ use exit::{CommandFailure, ExitStatus};
 use observers::CallObservers;
 use output::CliOutput;
 use session::SessionCommand;
+use setup::{run_on_current_thread, run_on_thread_pool};
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -99,11 +100,11 @@ fn run_chat(
 ) -> Result<ExitStatus, CommandFailure> {
     let flags = args.config_flags();
     let offered = guided_setup::offer_before_chat(&flags, chat, out);
-    if let Some(exit) = setup::run_on_current_thread(offered)? {
+    if let Some(exit) = run_on_current_thread(offered)? {
         return Ok(exit);
     }
     let observers = CallObservers { verbose: args.verbose, ..CallObservers::default() };
-    setup::run_on_thread_pool(chat::run_chat_command(&flags, chat, &observers, out))
+    run_on_thread_pool(chat::run_chat_command(&flags, chat, &observers, out))
 }
 
 fn dispatch_command(
@@ -116,69 +117,62 @@ fn dispatch_command(
     match command {
         CliCommand::Chat(chat) => run_chat(args, chat, out),
         CliCommand::Listen(args) => {
-            setup::run_on_thread_pool(listen::run_listen_command(&flags, args, &observers, out))
+            run_on_thread_pool(listen::run_listen_command(&flags, args, &observers, out))
         }
         CliCommand::Mcp(args) => {
-            setup::run_on_thread_pool(mcp::run_mcp_command(&flags, args, &observers, out))
+            run_on_thread_pool(mcp::run_mcp_command(&flags, args, &observers, out))
         }
         CliCommand::Acp(args) => {
-            setup::run_on_thread_pool(acp::run_acp_command(&flags, args, &observers, out))
+            run_on_thread_pool(acp::run_acp_command(&flags, args, &observers, out))
         }
-        CliCommand::Run(run) => {
-            setup::run_on_thread_pool(run::run_prompt(&flags, run, &observers, out))
-        }
+        CliCommand::Run(run) => run_on_thread_pool(run::run_prompt(&flags, run, &observers, out)),
         CliCommand::Call(call) => {
-            setup::run_on_current_thread(call::run_call_command(&flags, call, &observers, out))
+            run_on_current_thread(call::run_call_command(&flags, call, &observers, out))
         }
         CliCommand::Plugin(plugin) => {
-            setup::run_on_current_thread(plugin::run_plugin_command(&flags, plugin, out))
+            run_on_current_thread(plugin::run_plugin_command(&flags, plugin, out))
         }
-        CliCommand::Tool(tool) => {
-            setup::run_on_current_thread(tool::run_tool_command(&flags, tool, out))
-        }
+        CliCommand::Tool(tool) => run_on_current_thread(tool::run_tool_command(&flags, tool, out)),
         CliCommand::Approval(command) => {
-            setup::run_on_current_thread(approval::run_approval_command(&flags, command, out))
+            run_on_current_thread(approval::run_approval_command(&flags, command, out))
         }
         CliCommand::Policy(policy) => policy::run_policy_command(&flags, policy, &observers, out),
         CliCommand::Audit(command) => {
-            setup::run_on_current_thread(audit::run_audit_command(&flags, command, out))
+            run_on_current_thread(audit::run_audit_command(&flags, command, out))
         }
         CliCommand::Secret(secret) => {
-            setup::run_on_current_thread(secret::run_secret_command(&flags, secret, out))
+            run_on_current_thread(secret::run_secret_command(&flags, secret, out))
         }
         CliCommand::Session(SessionCommand::Kept(command)) => {
-            setup::run_on_current_thread(session::run_session_command(&flags, command, out))
+            run_on_current_thread(session::run_session_command(&flags, command, out))
         }
         CliCommand::Session(SessionCommand::Resume { id, model, files }) => {
             let args = session::resume_args(id, model, files);
-            setup::run_on_thread_pool(chat::run_chat_command(&flags, &args, &observers, out))
+            run_on_thread_pool(chat::run_chat_command(&flags, &args, &observers, out))
         }
         CliCommand::Timer(command) => {
-            setup::run_on_current_thread(timer::run_timer_command(&flags, command, out))
+            run_on_current_thread(timer::run_timer_command(&flags, command, out))
         }
         CliCommand::State(command) => {
-            setup::run_on_current_thread(state::run_state_command(&flags, command, out))
+            run_on_current_thread(state::run_state_command(&flags, command, out))
         }
         CliCommand::Memory(command) => {
-            setup::run_on_current_thread(memory::run_memory_command(&flags, command, out))
+            run_on_current_thread(memory::run_memory_command(&flags, command, out))
         }
         CliCommand::Schema { of } => Ok(schema::print_schema(*of, out)),
         CliCommand::Model(model) => {
-            setup::run_on_current_thread(model::run_model_command(&flags, model, out))
+            run_on_current_thread(model::run_model_command(&flags, model, out))
         }
         CliCommand::Config(config) => config::run_config_command(&flags, config, out),
         CliCommand::Trust(trust) => config::trust_project(&flags, trust, out),
         CliCommand::Setup(args) => {
-            setup::run_on_current_thread(guided_setup::run_setup_command(&flags, args, out))
+            run_on_current_thread(guided_setup::run_setup_command(&flags, args, out))
         }
-        CliCommand::Doctor(doctor) => setup::run_on_current_thread(doctor::run_doctor_command(
-            &flags,
-            doctor,
-            args.verbose,
-            out,
-        )),
+        CliCommand::Doctor(doctor) => {
+            run_on_current_thread(doctor::run_doctor_command(&flags, doctor, args.verbose, out))
+        }
         CliCommand::Selftest(test) => {
-            setup::run_on_thread_pool(selftest::run_selftest_command(&flags, test, &observers, out))
+            run_on_thread_pool(selftest::run_selftest_command(&flags, test, &observers, out))
         }
         CliCommand::Man { folder } => man::run_man_command(folder.as_deref(), out),
         CliCommand::Completions { shell } => Ok(completion::print_script(*shell, out)),

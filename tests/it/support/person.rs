@@ -81,10 +81,10 @@ impl Person {
         self.outer.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits until a text is on the screen.
+    /// Waits until a text is on the screen, also if it is folded between two words.
     #[track_caller]
     pub(crate) fn sees(&self, text: &str) {
-        self.waits_for(text, |screen| screen.contains(text));
+        self.waits_for(text, |screen| screen.contains(text) || unfolded(screen).contains(text));
     }
 
     /// Waits until the last line on the screen is one.
@@ -161,6 +161,14 @@ impl Person {
         until_so("the last word", || self.eye.is_finished());
         status.code().unwrap_or(-1)
     }
+}
+
+/// The screen with each indented line behind the one that it continues.
+fn unfolded(screen: &str) -> String {
+    screen.lines().fold(String::new(), |text, line| match line.trim_start() {
+        rest if rest.len() < line.len() => format!("{text} {rest}"),
+        _ => format!("{text}\n{line}"),
+    })
 }
 
 impl Drop for Person {
