@@ -118,7 +118,8 @@ fn clock_home() -> Home {
 
 #[test]
 fn only_this_machine_may_ask_by_its_own_names() {
-    let server = HttpServer::start(&clock_home(), &[]);
+    let home = clock_home();
+    let server = HttpServer::start(&home, &[]);
     let port = server.address.rsplit(':').next().unwrap();
     let rows = [
         (String::new(), 200),
@@ -177,7 +178,8 @@ fn an_address_of_other_machines_needs_a_token() {
 
 #[test]
 fn a_session_begins_answers_and_ends() {
-    let server = HttpServer::start(&clock_home(), &[]);
+    let home = clock_home();
+    let server = HttpServer::start(&home, &[]);
     let begun = server.post("", &initialize());
     assert!(begun.body.contains("\"sallyport\""), "{}", begun.body);
     let session = format!("Mcp-Session-Id: {}\r\n", begun.session());
@@ -201,7 +203,8 @@ fn a_session_begins_answers_and_ends() {
 
 #[test]
 fn a_request_without_a_session_is_answered() {
-    let server = HttpServer::start(&clock_home(), &[]);
+    let home = clock_home();
+    let server = HttpServer::start(&home, &[]);
     let lines = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n";
     let params = with_meta(json!({}), &json!({}));
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params });
@@ -212,7 +215,8 @@ fn a_request_without_a_session_is_answered() {
 
 #[test]
 fn bad_requests_are_refused_and_the_next_is_answered() {
-    let server = HttpServer::start(&clock_home(), &[]);
+    let home = clock_home();
+    let server = HttpServer::start(&home, &[]);
     let big = vec![b' '; 9 << 20];
     let body = initialize().to_string();
     let rows: [(&str, &str, &[u8], u16); 5] = [

@@ -14,7 +14,7 @@ fn other_tools_than_the_accepted_ones_get_no_call() {
     let config = fs::read_to_string(home.path("sallyport.toml")).unwrap();
     let home = home.config(format!("{config}env = {{ MORE = \"1\" }}\n"));
     // Another variable makes another server.
-    home.run(&["call", "fake.echo"]).ended(9).remarks(&["the tool more is new"]);
+    home.run(&["call", "fake.echo"]).ended(3).remarks(&["the tool more is new"]);
     home.run(&["plugin", "accept", "fake"]).ended(0).answers(&["the tool more is new"]);
     ends(&home, "completed", &[]);
     // Another value does not, so the server is found out when it is called.
@@ -33,7 +33,7 @@ fn tools_that_change_while_it_runs_get_no_call() {
     assert!(first["isError"].is_null() || first["isError"] == false, "{first}");
     let second = client.call("fake__echo", &json!({}));
     assert_eq!(second["isError"], true, "{second}");
-    let refused = home.run(&["call", "fake.echo"]).ended(9);
+    let refused = home.run(&["call", "fake.echo"]).ended(3);
     refused.remarks(&["the tool more is new"]);
 }
 
@@ -43,7 +43,7 @@ fn another_program_is_another_server() {
     ends(&home, "completed", &[]);
     let program = fs::read_to_string(home.path("server.py")).unwrap();
     let home = home.file("server.py", program + "\n");
-    home.run(&["call", "fake.echo"]).ended(9).remarks(&["its component was"]);
+    home.run(&["call", "fake.echo"]).ended(3).remarks(&["its component was"]);
 }
 
 /// Nobody knows what a server does, so it asks, whatever it claims.

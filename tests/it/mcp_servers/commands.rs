@@ -27,7 +27,7 @@ fn nothing_is_written_without_a_yes() {
     let home = home("good", "").config("").policy("");
     let program = home.path("server.py").display().to_string();
     let add = ["mcp", "add", "fake", "--read", "/usr/share", "--", &program];
-    home.run(&add).ended(6).remarks(&["nobody is there to ask"]);
+    home.run(&add).ended(6).remarks(&["this needs a confirmation"]);
     let mut person = Person::start(&home, &add);
     person.sees("Write this?");
     person.types("n\r");

@@ -44,7 +44,7 @@ fn the_user_reads_why_a_server_is_gone() {
         ("forks", &["processes and threads"]),
     ];
     for (mode, words) in rows {
-        let ran = home(mode, "").run(&["call", "fake.echo"]).ended(7);
+        let ran = home(mode, "").run(&["-v", "call", "fake.echo"]).ended(7);
         ran.remarks(&["the server of fake is not available"]).remarks(words);
     }
 }

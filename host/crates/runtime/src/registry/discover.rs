@@ -247,8 +247,8 @@ fn embedded_manifest(component: &Path) -> Result<Option<Manifest>, PluginProblem
     let text = read_embedded_manifest(component).map_err(|error| {
         PluginProblem::new(
             component,
-            format!("cannot read its manifest: {error}"),
-            "build it again",
+            format!("cannot read {}: {error}", component.display()),
+            "check the path, or build the plugin again",
         )
     })?;
     text.map(|text| parse_manifest(component, "its embedded manifest, ", &text)).transpose()
