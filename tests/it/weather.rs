@@ -170,7 +170,7 @@ fn what_a_run_was_refused_is_learned_step_by_step() {
         home.run(&[&["policy", "learn", "weather"], flags, &["--"], &call].concat())
     };
     let ran = learn(&[]).ended(6).answers(&["+ ", "/v1/search", "to-private = true"]);
-    ran.remarks(&["nobody is there to ask"]);
+    ran.remarks(&["this needs a confirmation"]);
     assert_eq!(policy(&home), "# mine\n", "a run grants nothing by itself");
     assert!(service.seen().is_empty());
     let ran = learn(&["--yes"]).ended(0).remarks(&["Accepted by --yes", "refused nothing"]);
