@@ -150,7 +150,7 @@ mod tests {
             ),
             (
                 json!([{"type": "image", "data": "!", "mimeType": "image/png"}]),
-                completed(Value::Null, vec![text("[the image is not valid base64]")]),
+                completed(json!("[the image is not valid base64]"), vec![]),
             ),
             (
                 json!([{"type": "resource_link", "uri": "file:///a", "name": "a"}]),
