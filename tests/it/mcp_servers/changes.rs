@@ -20,7 +20,7 @@ fn other_tools_than_the_accepted_ones_get_no_call() {
     // Another value does not, so the server is found out when it is called.
     let home = home.config(format!("{config}env = {{ MORE = \"\" }}\n"));
     let refused = home.run(&["call", "fake.echo"]).ended(7);
-    refused.remarks(&["its tools have changed since you accepted them", "plugin accept fake"]);
+    refused.remarks(&["have changed since they were accepted", "plugin accept fake"]);
     home.run(&["plugin", "accept", "fake"]).ended(0).answers(&["the tool more is gone"]);
     ends(&home, "completed", &[]);
 }

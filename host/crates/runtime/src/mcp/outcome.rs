@@ -100,11 +100,11 @@ pub(super) fn not_started(grant: &Grant, error: &McpStartError, redactor: &Redac
 
 /// The report of a call whose server offers other tools than the user accepted.
 pub(super) fn changed_tools(plugin: &PluginName) -> CallReport {
-    let detail = format!(
-        "its tools have changed since you accepted them; `sallyport plugin accept {plugin}` shows \
-         how, and accepts them"
+    let message = format!(
+        "the tools of {plugin} have changed since they were accepted; only the user can accept \
+         them, with `sallyport plugin accept {plugin}`"
     );
-    unavailable(plugin, detail)
+    Outcome::Failed(CallFailure::new(FailureKind::Unavailable, message)).into()
 }
 
 /// The report of a call that could not be made. The model reads only that; the user reads why.
