@@ -336,35 +336,42 @@ mod tests {
 
     #[test]
     fn a_mistake_is_reported_with_its_place() {
-        let check = |text: &str, place: (usize, usize), message: &str| {
-            let error = CaseFile::parse("cases.json", text.to_owned()).unwrap_err();
-            assert_eq!((error.line, error.column), place, "{text}: {error}");
-            assert!(error.message.contains(message), "{text}: {error}");
-        };
         let case = |inside: &str| format!("{{\"cases\": [\n  {{\"name\": \"a\", {inside}}}\n]}}");
-        check("", (1, 1), "EOF");
-        check("{\"cases\": []}", (1, 1), "there is no case");
-        check("{\"case\": []}", (1, 7), "unknown field `case`, expected `cases`");
-        check(&case("\"tool\": \"t\""), (2, 28), "missing field `expect`");
-        check(
-            &case("\"tol\": \"t\""),
-            (2, 21),
-            "unknown field `tol`, expected one of `name`, `tool`",
-        );
         let expect = |inside: &str| case(&format!("\"tool\": \"t\", \"expect\": {inside}"));
-        check(&expect("{}"), (2, 42), "expects nothing");
-        check(&expect("{\"dat\": 1}"), (2, 47), "unknown field `dat`");
-        check(&expect("{\"error\": {\"kind\": \"bad\"}}"), (2, 64), "unknown variant `bad`");
-        check(&expect("{\"data\": 1, \"denied\": \"net\"}"), (2, 68), "either");
-        check(&expect("{\"denied\": \"nett\"}"), (2, 58), "unknown variant `nett`");
-        check(&expect("{\n\n \"x\": 1}"), (4, 4), "unknown field `x`");
         let http = |request: &str| {
             case(&format!(
                 "\"tool\": \"t\", \"expect\": {{\"data\": 1}}, \"http\": [{{\"request\": \"{request}\"}}]"
             ))
         };
-        check(&http("https://a.example"), (2, 92), "METHOD URL");
-        check(&http("GET ftp://a.example"), (2, 94), "METHOD URL");
-        check(&case("\"tool\": \"t\", \"now\": \"yesterday\""), (2, 49), "");
+        let rows = [
+            (String::new(), (1, 0), "EOF"),
+            ("{\"cases\": []}".to_owned(), (1, 1), "there is no case"),
+            ("{\"case\": []}".to_owned(), (1, 7), "unknown field `case`, expected `cases`"),
+            (case("\"tool\": \"t\""), (2, 28), "missing field `expect`"),
+            (
+                case("\"tol\": \"t\""),
+                (2, 21),
+                "unknown field `tol`, expected one of `name`, `tool`",
+            ),
+            (expect("{}"), (2, 39), "expects nothing"),
+            (expect("{\"dat\": 1}"), (2, 47), "unknown field `dat`"),
+            (expect("{\"error\": {\"kind\": \"bad\"}}"), (2, 64), "unknown variant `bad`"),
+            (expect("{\"data\": 1, \"denied\": \"net\"}"), (2, 68), "either"),
+            (expect("{\"denied\": \"nett\"}"), (2, 58), "unknown variant `nett`"),
+            (expect("{\n\n \"x\": 1}"), (4, 4), "unknown field `x`"),
+            (http("https://a.example"), (2, 92), "METHOD URL"),
+            (http("GET ftp://a.example"), (2, 94), "METHOD URL"),
+            (case("\"tool\": \"t\", \"now\": \"yesterday\""), (2, 49), ""),
+        ];
+        let wrong: Vec<String> = rows
+            .into_iter()
+            .filter_map(|(text, place, message)| {
+                let error = CaseFile::parse("cases.json", text.clone()).unwrap_err();
+                let is_right =
+                    (error.line, error.column) == place && error.message.contains(message);
+                (!is_right).then(|| format!("{text}: {error}, not {place:?} {message}"))
+            })
+            .collect();
+        assert_eq!(wrong, [""; 0]);
     }
 }

@@ -404,12 +404,12 @@ fn what_could_not_have_the_effect_that_is_meant_is_objected_to() {
         GrantAddition::Fs(FsAddition { mount: mount.map(str::to_owned), ..folder(path, access) })
     };
     let rows: [(GrantAddition, &[&str]); 13] = [
-        (net("GET https://a.io/"), &["grants GET https://a.io/, which the manifest does not"]),
+        (net("GET https://a.io/"), &["grants GET https://a.io/, which the plugin does not"]),
         (net("GET http://127.0.0.1:8080/**"), &[private]),
         (own("GET http://127.0.0.1:8080/**"), &[]),
         (own("GET http://127.0.0.1:8081/**"), &["does not request"]),
         (env("TZ"), &[]),
-        (env("HOME"), &["grants the variable HOME, which the manifest does not request"]),
+        (env("HOME"), &["grants the variable HOME, which the plugin does not request"]),
         (capability(Capability::State, None), &[]),
         (capability(Capability::Notify, None), &["does not request"]),
         (limit("time", "5s"), &[]),
@@ -419,7 +419,7 @@ fn what_could_not_have_the_effect_that_is_meant_is_objected_to() {
             &["looks for /etc/os-release, but would"],
         ),
         (at("/etc/os-release", FsAccess::ReadWrite, None), &["requests only read access"]),
-        (at("/etc/passwd", FsAccess::Read, None), &["grants /etc/passwd, which the manifest"]),
+        (at("/etc/passwd", FsAccess::Read, None), &["grants /etc/passwd, which the plugin"]),
     ];
     for (addition, want) in rows {
         let shown = format!("{addition:?}");
