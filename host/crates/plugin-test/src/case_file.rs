@@ -344,7 +344,7 @@ mod tests {
             ))
         };
         let rows = [
-            (String::new(), (1, 0), "EOF"),
+            (String::new(), (1, 1), "EOF"),
             ("{\"cases\": []}".to_owned(), (1, 1), "there is no case"),
             ("{\"case\": []}".to_owned(), (1, 7), "unknown field `case`, expected `cases`"),
             (case("\"tool\": \"t\""), (2, 28), "missing field `expect`"),
@@ -354,14 +354,14 @@ mod tests {
                 "unknown field `tol`, expected one of `name`, `tool`",
             ),
             (expect("{}"), (2, 39), "expects nothing"),
-            (expect("{\"dat\": 1}"), (2, 47), "unknown field `dat`"),
+            (expect("{\"dat\": 1}"), (2, 45), "unknown field `dat`"),
             (expect("{\"error\": {\"kind\": \"bad\"}}"), (2, 64), "unknown variant `bad`"),
-            (expect("{\"data\": 1, \"denied\": \"net\"}"), (2, 68), "either"),
-            (expect("{\"denied\": \"nett\"}"), (2, 58), "unknown variant `nett`"),
+            (expect("{\"data\": 1, \"denied\": \"net\"}"), (2, 39), "either"),
+            (expect("{\"denied\": \"nett\"}"), (2, 56), "unknown variant `nett`"),
             (expect("{\n\n \"x\": 1}"), (4, 4), "unknown field `x`"),
-            (http("https://a.example"), (2, 92), "METHOD URL"),
-            (http("GET ftp://a.example"), (2, 94), "METHOD URL"),
-            (case("\"tool\": \"t\", \"now\": \"yesterday\""), (2, 49), ""),
+            (http("https://a.example"), (2, 93), "METHOD URL"),
+            (http("GET ftp://a.example"), (2, 95), "METHOD URL"),
+            (case("\"tool\": \"t\", \"now\": \"yesterday\""), (2, 48), ""),
         ];
         let wrong: Vec<String> = rows
             .into_iter()
