@@ -117,7 +117,7 @@ fn a_key_or_head_that_is_not_private_ends_the_log() {
 #[test]
 fn a_newer_database_is_not_touched() {
     let fixture = Fixture::with_records(3);
-    for form in ["10", "99", "-1"] {
+    for form in ["11", "99", "-1"] {
         fixture.sql(&format!("PRAGMA user_version = {form}"));
         let before = fs::read(fixture.path().join(FILE)).unwrap();
         let fresh = HostStore::open(fixture.path()).unwrap();
