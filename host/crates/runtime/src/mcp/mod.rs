@@ -19,10 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sallyport_contract::{
-    AdmittedCall, BoxFuture, CallFailure, CallReport, FailureKind, Outcome, PluginName,
-    ToolDescriptor,
-};
+use sallyport_contract::{AdmittedCall, BoxFuture, CallReport, PluginName, ToolDescriptor};
 use sallyport_mcp_client::OfferedTool;
 use sallyport_policy::{Grant, ProcessGrant};
 use sallyport_process::{ScriptProgram, StageExecutable};
@@ -33,7 +30,7 @@ use crate::{
     config::{Env, HostSettings},
     executor::{PluginExecutor, PluginKind},
     gate::authorizer::PluginAuthorizer,
-    script::{denied_report, native_run_denial},
+    script::{denied_report, native_run_denial, run_in_call_slot},
 };
 use outcome::FinishedServerCall;
 use running::{McpStartError, RunningServer, build_spec};
@@ -269,14 +266,8 @@ impl PluginExecutor for Arc<McpServer> {
         call: Arc<AdmittedCall>,
     ) -> BoxFuture<'a, CallReport> {
         Box::pin(async move {
-            let grant = authorizer.current_grant();
-            match self.call_slots.acquire_slot(grant.limits()).await {
-                Ok(_slot) => self.run_in_slot(authorizer, &call).await,
-                Err(slot_error) => {
-                    let message = format!("{} {slot_error}", grant.plugin());
-                    Outcome::Failed(CallFailure::new(FailureKind::LimitReached, message)).into()
-                }
-            }
+            let run = self.run_in_slot(authorizer, &call);
+            run_in_call_slot(&self.call_slots, &authorizer.current_grant(), run).await
         })
     }
 

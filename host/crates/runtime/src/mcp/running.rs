@@ -5,13 +5,13 @@ use std::{sync::Arc, time::Duration};
 use sallyport_mcp_client::{ConnectionLimits, OfferedTool, ServerConnection, ServerError};
 use sallyport_policy::{FsAccess, Grant, ProcessGrant};
 use sallyport_process::{
-    MissingWallPolicy, ProcessLimits, ProcessNetwork, ProcessSpec, RunError, ScriptProgram,
-    ServiceExit, ServiceProcess, StageExecutable, start_service,
+    ProcessLimits, ProcessSpec, RunError, ScriptProgram, ServiceExit, ServiceProcess,
+    StageExecutable, start_service,
 };
 use tokio::sync::Mutex;
 
 use super::{settings::McpServerSettings, tools::TOOLS_MAX};
-use crate::script::spec::granted_paths;
+use crate::script::spec::{granted_network, granted_paths, missing_wall_policy};
 
 /// How long a server may run, and how long it may use a processor. A call has limits of its own.
 const SERVICE_TIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -132,12 +132,8 @@ pub(super) fn build_spec(
         folder: settings.folder.clone(),
         reads: granted_paths(grant, FsAccess::Read),
         writes: granted_paths(grant, FsAccess::ReadWrite),
-        network: if process.network { ProcessNetwork::Open } else { ProcessNetwork::None },
-        walls: if process.unsandboxed {
-            MissingWallPolicy::AsAvailable
-        } else {
-            MissingWallPolicy::Required
-        },
+        network: granted_network(process),
+        walls: missing_wall_policy(process),
         limits: ProcessLimits {
             time: SERVICE_TIME,
             cpu_time: SERVICE_TIME,

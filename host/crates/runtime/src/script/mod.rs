@@ -24,6 +24,22 @@ use crate::{
 use outcome::FinishedScriptRun;
 pub(crate) use script_plugin::{DEFINITION_FILE, ScriptPlugin};
 
+/// Runs a call of a native program as soon as its plugin has a place for it. Without a place, the
+/// call fails and `run` is dropped.
+pub(crate) async fn run_in_call_slot(
+    slots: &CallSlots,
+    grant: &Grant,
+    run: impl Future<Output = CallReport>,
+) -> CallReport {
+    match slots.acquire_slot(grant.limits()).await {
+        Ok(_slot) => run.await,
+        Err(slot_error) => {
+            let message = format!("{} {slot_error}", grant.plugin());
+            Outcome::Failed(CallFailure::new(FailureKind::LimitReached, message)).into()
+        }
+    }
+}
+
 /// The action of a native program, in the message of a refusal.
 pub(crate) const RUN_ACTION: &str = "run as a program of this machine";
 
@@ -88,14 +104,8 @@ impl PluginExecutor for NativeScript {
         call: Arc<AdmittedCall>,
     ) -> BoxFuture<'a, CallReport> {
         Box::pin(async move {
-            let grant = authorizer.current_grant();
-            match self.call_slots.acquire_slot(grant.limits()).await {
-                Ok(_slot) => self.run_in_slot(authorizer, &call).await,
-                Err(slot_error) => {
-                    let message = format!("{} {slot_error}", grant.plugin());
-                    Outcome::Failed(CallFailure::new(FailureKind::LimitReached, message)).into()
-                }
-            }
+            let run = self.run_in_slot(authorizer, &call);
+            run_in_call_slot(&self.call_slots, &authorizer.current_grant(), run).await
         })
     }
 }

@@ -23,15 +23,21 @@ pub(super) fn build_spec(
         folder: Some(script.folder.clone()),
         reads: granted_paths(grant, FsAccess::Read),
         writes: granted_paths(grant, FsAccess::ReadWrite),
-        network: if process.network { ProcessNetwork::Open } else { ProcessNetwork::None },
-        walls: if process.unsandboxed {
-            MissingWallPolicy::AsAvailable
-        } else {
-            MissingWallPolicy::Required
-        },
+        network: granted_network(process),
+        walls: missing_wall_policy(process),
         limits: process_limits(script, grant),
         env: granted_variables(grant, authorizer),
     }
+}
+
+/// The network of a program that may run with this grant.
+pub(crate) fn granted_network(process: &ProcessGrant) -> ProcessNetwork {
+    if process.network { ProcessNetwork::Open } else { ProcessNetwork::None }
+}
+
+/// What happens to a program with this grant where a wall is missing.
+pub(crate) fn missing_wall_policy(process: &ProcessGrant) -> MissingWallPolicy {
+    if process.unsandboxed { MissingWallPolicy::AsAvailable } else { MissingWallPolicy::Required }
 }
 
 /// The folders that a grant gives with exactly this access.
