@@ -301,7 +301,9 @@ fn what_a_lone_call_plans_comes_to_whoever_is_there() {
     let reminder = json!({ "text": "call mum", "when": "in 1 second" });
     assert_eq!(home.call("reminder.create", &reminder).1, 0);
     let person = chat(&home, &[]);
-    person.sees("reminder says aloud: Reminder: call mum");
+    // A busy machine may bring it late, and it says so.
+    person.sees("reminder says aloud");
+    person.sees("Reminder: call mum");
 }
 
 #[test]
@@ -419,7 +421,9 @@ fn a_plugin_whose_timers_never_end_keeps_no_reminder_waiting() {
     let reminder = json!({ "text": "call mum", "when": "in 1 second" });
     assert_eq!(home.call("reminder.create", &reminder).1, 0);
     let mut person = Person::start(&home, &["chat", "--model", "offline"]);
-    person.sees("reminder says aloud: Reminder: call mum");
+    // A busy machine may bring it late, and it says so.
+    person.sees("reminder says aloud");
+    person.sees("Reminder: call mum");
     person.sends(Signal::KILL);
     person.ends();
 }

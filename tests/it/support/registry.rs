@@ -10,7 +10,7 @@ use sallyport_runtime::{
     Host, HostOptions,
     config::{ConfigFlags, Env, HostSettings},
     notice::no_notices,
-    registry::{PluginChanges, PluginSelection, Registry},
+    registry::{PluginAvailability, PluginChanges, PluginSelection, RegisteredPlugin, Registry},
 };
 use sallyport_sandbox::{Compiler, SystemResolver};
 use serde_json::Value;
@@ -53,7 +53,17 @@ impl Tools {
         let unattended = HostOptions::unattended(PluginSelection::All, no_notices());
         let options = choose(HostOptions { compiler, ..unattended });
         let host = patience::run(&runtime, Host::open(&settings, options)).unwrap();
-        let registry = host.registry();
+        // On a busy machine, the compiler takes longer than a start waits for it.
+        let registry = patience::until("a plugin that is compiled", || {
+            let registry = host.registry();
+            let mut states = registry.entries().map(RegisteredPlugin::availability);
+            if states.any(|state| *state == PluginAvailability::Compiling) {
+                patience::run(&runtime, host.reload_silently(&settings)).unwrap();
+                return None;
+            }
+            drop(states);
+            Some(registry)
+        });
         assert_eq!(registry.problems(), []);
         Self { host, settings, registry, runtime, _folder: Arc::clone(&home.folder) }
     }
