@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use sallyport_contract::{
-    CallReport, ContentPart, Outcome, Principal, ToolCallContext, ToolId, ToolOutput, text,
+    CallReport, ContentPart, FailureKind, Outcome, Principal, ToolCallContext, ToolId, ToolOutput,
+    text,
 };
-use sallyport_runtime::{config::ConfigFlags, host::new_session_id, registry::PluginSelection};
+use sallyport_runtime::{
+    Host, config::ConfigFlags, host::new_session_id, registry::PluginSelection,
+};
 use serde_json::json;
 
 use super::{
@@ -31,15 +34,18 @@ pub(super) async fn run_call_command(
     let consent = Arc::new(consent::TerminalConsent { out: *out });
     let only = PluginSelection::Only(tool.plugin.clone());
     let host = setup::open_host(&settings, consent, only, observers, out).await?;
-    host.registry().find_tool(&tool).map_err(CommandFailure::from)?;
     let principal = Principal::local();
     let report = tokio::select! {
         // Poll the signal first, so that it is handled from the first question on.
         biased;
         () = setup::wait_for_interrupt() => Outcome::Cancelled.into(),
-        report = host.call(&principal, tool, args.arguments.clone()) => report,
+        report = host.call(&principal, tool.clone(), args.arguments.clone()) => report,
     };
+    let lookup_error = tool_lookup_error(&host, &tool, &report.outcome);
     let audit_completeness = setup::close_host(host, out).await;
+    if let Some(failure) = lookup_error {
+        return Err(failure);
+    }
     if args.emit_needed_grants
         && let Outcome::Denied(denial) = &report.outcome
     {
@@ -49,6 +55,13 @@ pub(super) async fn run_call_command(
         print_report(&report, args.output.output, observers.verbose, out);
     }
     audit_completeness.apply_to_result(Ok(ExitStatus::from_outcome(&report.outcome)))
+}
+
+/// Returns why there is no such tool, in the words for a user, if this is why the call failed.
+fn tool_lookup_error(host: &Host, tool: &ToolId, outcome: &Outcome) -> Option<CommandFailure> {
+    let Outcome::Failed(failure) = outcome else { return None };
+    let may_lack_tool = matches!(failure.kind, FailureKind::NotFound | FailureKind::Unavailable);
+    may_lack_tool.then(|| host.registry().find_tool(tool).err().map(CommandFailure::from))?
 }
 
 /// Returns the context of a call from the command line.
