@@ -83,5 +83,6 @@ mod strangers;
 mod tape_cli;
 mod timers_together;
 mod tls;
+mod trace;
 mod typed;
 mod weather;

@@ -57,6 +57,10 @@ pub(super) struct CliArgs {
     #[arg(short, long, global = true)]
     pub(super) verbose: bool,
 
+    /// Write how long each step took to this new file, for a trace viewer such as Perfetto
+    #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(super) trace: Option<PathBuf>,
+
     /// Without a command, a terminal gets a chat
     #[command(subcommand)]
     pub(super) command: Option<CliCommand>,

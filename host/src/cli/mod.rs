@@ -31,6 +31,7 @@ mod mcp;
 mod mcp_servers;
 mod memory;
 mod model;
+mod new_file;
 mod notices;
 mod observers;
 mod output;
@@ -50,6 +51,7 @@ mod state;
 mod stream;
 mod timer;
 mod tool;
+mod trace_file;
 
 use std::process::ExitCode;
 
@@ -59,6 +61,7 @@ use observers::CallObservers;
 use output::CliOutput;
 use session::SessionCommand;
 use setup::{run_on_current_thread, run_on_thread_pool};
+use trace_file::TraceFile;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
@@ -67,7 +70,7 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let exit = match help::parse_command_line() {
-        Ok(args) => run_command(&args, &out).unwrap_or_else(|failure| out.print_failure(&failure)),
+        Ok(args) => run_traced(&args, &out).unwrap_or_else(|failure| out.print_failure(&failure)),
         Err(error) => print_command_line_error(&error, &out),
     };
     out.finish(exit).into()
@@ -80,6 +83,16 @@ fn print_command_line_error(error: &clap::Error, out: &CliOutput) -> ExitStatus 
         Some(failure) => out.print_failure(&failure),
         None => out.print_clap_message(error),
     }
+}
+
+/// Runs the command, with a trace of it if the user wants one.
+fn run_traced(args: &CliArgs, out: &CliOutput) -> Result<ExitStatus, CommandFailure> {
+    let trace = args.trace.as_deref().map(TraceFile::create).transpose()?;
+    let exit = run_command(args, out);
+    if let Some(error) = trace.and_then(|trace| trace.write_error()) {
+        out.print_warning(&format!("the trace is incomplete: {error}"));
+    }
+    exit
 }
 
 /// Runs the command. Without one, a terminal gets a chat, and everything else the help.

@@ -1,12 +1,6 @@
 //! Recordings of runs: their files, and their use during a run.
 
-use std::{
-    fs::{File, OpenOptions},
-    future,
-    io::{self, BufReader},
-    os::unix::fs::OpenOptionsExt,
-    path::Path,
-};
+use std::{future, io::BufReader, path::Path};
 
 use sallyport_model::UserInputMessage;
 use sallyport_session::{
@@ -25,27 +19,6 @@ pub(super) enum RunRecording {
     Recording(SessionRecorder),
     /// A recording is replayed.
     Replaying(SessionReplay),
-}
-
-/// Creates the file of a recording, readable by this user only. It never overwrites a file.
-///
-/// # Errors
-///
-/// The file exists or cannot be created.
-pub(super) fn create_recording(path: &Path) -> Result<File, CommandFailure> {
-    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    file.map_err(|error| {
-        let failure = CommandFailure::new(
-            ExitStatus::Usage,
-            format!("cannot create {}: {error}", path.display()),
-        );
-        match error.kind() {
-            io::ErrorKind::AlreadyExists => {
-                failure.with_hint("choose another name; no file is overwritten")
-            }
-            _ => failure,
-        }
-    })
 }
 
 /// Reads a recording.
@@ -109,7 +82,7 @@ impl RunRecording {
             Self::Recording(recording) => recording.finish().map_err(|error| {
                 CommandFailure::new(
                     ExitStatus::Failed,
-                    format!("the tape cannot be written: {error}"),
+                    format!("the recording cannot be written: {error}"),
                 )
             }),
             Self::Replaying(replay) => match replay.first_problem() {

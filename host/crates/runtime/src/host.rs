@@ -172,6 +172,7 @@ impl Host {
     /// # Errors
     ///
     /// The policy, the lock or the store cannot be used. [`Registry::problems`] lists bad plugins.
+    #[tracing::instrument(name = "open_host", skip_all)]
     pub async fn open(settings: &HostSettings, options: HostOptions) -> Result<Self, HostError> {
         let HostOptions { selection, consent, notices, activity, observer, .. } = options;
         let sandbox = create_sandbox(

@@ -210,6 +210,7 @@ impl Sandbox {
     }
 
     /// Opens a sandbox for one run.
+    #[tracing::instrument(name = "open_grants", skip_all)]
     pub(crate) fn create_guest(
         &self,
         run_context: &Arc<RunContext>,
@@ -383,6 +384,7 @@ impl Plugin {
     /// Waits for a place. A plugin with one instance per session waits for its turn in the session
     /// first, because a call that waits for a turn must not hold a place that other sessions can
     /// use.
+    #[tracing::instrument(name = "wait_for_place", skip_all)]
     async fn acquire_slot(
         &self,
         call: &AdmittedCall,
@@ -403,6 +405,7 @@ impl Plugin {
         Ok((lease, call_slot))
     }
 
+    #[tracing::instrument(name = "run_guest", skip_all)]
     async fn run_in_slot<R: Send + 'static>(
         &self,
         lease: Option<InstanceLease>,

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use sallyport_contract::{BoxFuture, CallFailure, FailureKind};
 use sallyport_policy::ByteSize;
 use tokio::task::AbortHandle;
+use tracing::Instrument as _;
 use wasmtime::{
     Store, Trap, UpdateDeadline,
     component::{Instance, InstancePre, ResourceTableError},
@@ -131,7 +132,7 @@ pub(crate) async fn run_guest<R: Send + 'static>(
 ) -> RunResult<R> {
     let effect_log = guest.run_context.effect_log.clone();
     let mut guest_instance = GuestInstance::new(prepared, guest);
-    let task = tokio::spawn(async move { guest_instance.run_body(body).await });
+    let task = tokio::spawn(async move { guest_instance.run_body(body).await }.in_current_span());
     let _guard = AbortOnDrop(task.abort_handle());
     task.await.unwrap_or_else(|error| lost_run_result(error.to_string(), &effect_log))
 }

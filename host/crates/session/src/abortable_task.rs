@@ -6,6 +6,7 @@ use sallyport_contract::{
     Admission, CallFailure, CallReport, FailureKind, Outcome, RequestedCall, Toolbox,
 };
 use tokio::task::{JoinError, JoinHandle};
+use tracing::Instrument as _;
 
 /// A task that is aborted when its owner is dropped.
 pub(super) struct AbortableTask<T>(JoinHandle<T>);
@@ -35,7 +36,7 @@ pub(super) fn spawn_admission(
     toolbox: &Arc<dyn Toolbox>,
     call: RequestedCall,
 ) -> AbortableTask<Result<Admission, Box<CallReport>>> {
-    AbortableTask(tokio::spawn(Arc::clone(toolbox).admit_call(call)))
+    AbortableTask(tokio::spawn(Arc::clone(toolbox).admit_call(call).in_current_span()))
 }
 
 /// The report of a call whose task panicked or was aborted.

@@ -11,6 +11,7 @@ use std::{collections::HashMap, mem, sync::Arc};
 use sallyport_contract::{Admission, CallReport, Outcome, RequestedCall, Toolbox};
 use sallyport_model::ToolResultMessage;
 use tokio::task::{Id, JoinError, JoinSet};
+use tracing::Instrument as _;
 
 use super::{
     abortable_task::{self, AbortableTask},
@@ -256,7 +257,7 @@ impl CallBatch {
         for (index, call) in self.calls.iter_mut().enumerate() {
             match mem::replace(&mut call.stage, CallStage::Running) {
                 CallStage::Admitted(admission) => {
-                    let task = self.running.spawn(admission.run_call());
+                    let task = self.running.spawn(admission.run_call().in_current_span());
                     self.task_indices.insert(task.id(), index);
                     client.begin_progress(&call.id);
                 }

@@ -27,6 +27,7 @@ pub(super) struct ModelExchange {
 
 impl Session {
     /// Requests the next answer; its text is forwarded as it arrives.
+    #[tracing::instrument(name = "model_request", skip_all, fields(model = self.model.name()))]
     pub(super) async fn request_answer(&mut self) -> Result<ModelExchange, TurnEnd> {
         self.client.set_activity(SessionActivity::Thinking).await;
         self.summarize_if_needed().await?;
@@ -110,6 +111,7 @@ impl Session {
         Ok(())
     }
 
+    #[tracing::instrument(name = "model_summary", skip_all, fields(model = self.model.name()))]
     async fn request_summary(
         &mut self,
         range: Range<usize>,

@@ -65,6 +65,7 @@ const SPEECH_BYTES_MAX: usize = 4 * 1024;
 
 impl Session {
     /// Runs one turn, from the input to its end.
+    #[tracing::instrument(name = "turn", skip_all)]
     pub(super) async fn turn(&mut self, input: UserInputMessage) {
         if let Err(error) = self.check_input(&input) {
             let (reason, usage) = (TurnEnd::InputRefused(error), TurnUsage::default());

@@ -22,6 +22,7 @@ use super::{
     consent::TerminalConsent,
     events::ProgramEvent,
     exit::{CommandFailure, ExitStatus},
+    new_file,
     observers::CallObservers,
     output::CliOutput,
     run_recording::{self, RunRecording},
@@ -117,7 +118,7 @@ fn with_recording(
     let live_parts = prepared.parts;
     let gate = Arc::clone(host.registry().gate());
     let redactor = move || Redactor::clone(&gate.redactor());
-    let file = run_recording::create_recording(path)?;
+    let file = new_file::create_private_file(path)?;
     let (model, toolbox) = (&*live_parts.model, &*live_parts.toolbox);
     let recording = SessionRecorder::start(file, redactor(), &live_parts.options, model, toolbox);
     let recording = recording.with_live_redactor(redactor);

@@ -23,6 +23,7 @@ use sallyport_contract::{
     ToolId, Toolbox, UserAnswer,
 };
 use sallyport_store::{AuditError, AuditKind, AuditLog, AuditRecord, audit::HostUser};
+use tracing::{Instrument as _, Span, field::Empty, info_span};
 
 use super::{RegisteredPlugin, Registry, call_checks};
 use crate::{
@@ -142,6 +143,7 @@ impl AuditedRegistry {
     }
 
     /// Decides on a call and records the decision. A call that cannot be recorded is refused.
+    #[tracing::instrument(name = "decide", skip_all, fields(tool = %call.tool, call = call.context.call_id))]
     async fn decide_and_record<T, F>(
         &self,
         digest: Option<&str>,
@@ -199,6 +201,7 @@ impl AuditedRegistry {
     /// # Errors
     ///
     /// The report of a call that is refused.
+    #[tracing::instrument(name = "write_decision", skip_all)]
     async fn wait_until_recorded(
         &self,
         plugin: &RegisteredPlugin,
@@ -259,17 +262,27 @@ impl Toolbox for AuditedRegistry {
             let decision = self.decide_and_record(digest.as_deref(), call, decide).await;
             let (call, (tool, plugin)) = decision?;
             let audited = Arc::clone(&self);
-            Ok(Admission::new(call, |call| async move {
-                let run_record = audited.begin_run(&plugin, &call);
-                let report = match audited.wait_until_recorded(&plugin, call.context()).await {
-                    Ok(()) => call_checks::run_call(&audited.gate, &plugin, tool, call).await,
-                    Err(unrecorded) => unrecorded,
+            Ok(Admission::new(call, |call| {
+                let span = call_span(&call);
+                let run = async move {
+                    let run_record = audited.begin_run(&plugin, &call);
+                    let report = match audited.wait_until_recorded(&plugin, call.context()).await {
+                        Ok(()) => call_checks::run_call(&audited.gate, &plugin, tool, call).await,
+                        Err(unrecorded) => unrecorded,
+                    };
+                    run_record.finish(&report);
+                    Span::current().record("outcome", report.outcome.as_str());
+                    report
                 };
-                run_record.finish(&report);
-                report
+                run.instrument(span)
             }))
         })
     }
+}
+
+fn call_span(call: &AdmittedCall) -> Span {
+    let call_id = &call.context().call_id;
+    info_span!("call", tool = %call.tool(), call = call_id, outcome = Empty)
 }
 
 /// The record of a run, which is written however the run ends.

@@ -60,6 +60,11 @@ impl UnreadResponse {
 }
 
 /// Sends a request if it passes the gate, and waits for the head of the response.
+#[tracing::instrument(
+    name = "http_request",
+    skip_all,
+    fields(method = %prepared.method, host = prepared.url.host_str())
+)]
 pub(super) async fn exchange_request(
     gate: &HttpGate,
     timeouts: &ExchangeTimeouts,

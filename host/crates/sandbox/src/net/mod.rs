@@ -47,6 +47,7 @@ use std::sync::Arc;
 use http::Request;
 use sallyport_contract::HostNameResolver;
 use sallyport_policy::RequestFormError;
+use tracing::Instrument as _;
 use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
 
 pub use dial::{BoxedConnection, DuplexConnection};
@@ -123,6 +124,8 @@ impl WasiHttpHooks for HttpGate {
     ) -> ResponseFuture {
         let gate = self.clone();
         let options = options.unwrap_or_default();
-        Box::new(async move { gate.send_while_open(request, options).await })
+        let exchange = async move { gate.send_while_open(request, options).await };
+        // The request runs in a task of its own.
+        Box::new(exchange.in_current_span())
     }
 }
