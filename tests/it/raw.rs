@@ -69,11 +69,12 @@ fn every_part_of_an_output_is_read() {
     assert_eq!(part("audio"), json!({ "type": "audio", "media_type": "audio/ogg", "bytes": 3 }));
     assert_eq!(part("link")["uri"], "https://example.com/a");
     assert!(part("other_part").to_string().contains("chart"));
-    assert_eq!(part("embedded_text"), json!({ "type": "text", "text": "held words" }));
-    assert_eq!(part("embedded_image"), part("image"));
-    assert_eq!(part("embedded_audio"), part("audio"));
-    assert_eq!(part("embedded_bytes")["uri"], "raw://held");
-    assert!(part("embedded_other").to_string().contains("later"));
+    let held = |media_type: &str, key: &str, value: Value| json!({ "type": "resource", "uri": "raw://held", "media_type": media_type, key: value });
+    assert_eq!(part("embedded_text"), held("text/plain", "text", json!("held words")));
+    assert_eq!(part("embedded_image"), held("image/png", "bytes", json!(3)));
+    assert_eq!(part("embedded_audio"), held("audio/ogg", "bytes", json!(3)));
+    assert_eq!(part("embedded_bytes"), held("application/zip", "bytes", json!(3)));
+    assert_eq!(part("embedded_other"), held("a/b", "text", json!("{\"later\":1}")));
     let broken = told(&tools.call("raw.content_broken_part", &json!({})));
     assert!(broken.starts_with("failed: "), "{broken}");
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use sallyport_contract::{
-    CallReport, ContentPart, FailureKind, Outcome, Principal, ToolCallContext, ToolId, ToolOutput,
-    text,
+    CallReport, ContentPart, FailureKind, Outcome, Principal, ResourceContents, ResourceData,
+    ToolCallContext, ToolId, ToolOutput, text,
 };
 use sallyport_runtime::{
     Host, config::ConfigFlags, host::new_session_id, registry::PluginSelection,
@@ -93,7 +93,19 @@ fn print_output(output: &ToolOutput, out: &CliOutput) {
                 out.print_note(&format!("({media_type}, {} bytes)", data.len()));
             }
             ContentPart::Resource { uri, .. } => out.print_note(&format!("({uri})")),
+            ContentPart::Embedded(resource) => print_resource(resource, out),
         }
+    }
+}
+
+fn print_resource(resource: &ResourceContents, out: &CliOutput) {
+    let ResourceContents { uri, data, .. } = resource;
+    match data {
+        ResourceData::Text(text) => {
+            out.print_note(&format!("({uri})"));
+            out.print_line(&text::escape_multiline(text));
+        }
+        ResourceData::Binary(data) => out.print_note(&format!("({uri}, {} bytes)", data.len())),
     }
 }
 

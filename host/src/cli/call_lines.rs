@@ -181,7 +181,7 @@ fn part_kind(part: &ContentPart) -> &'static str {
         ContentPart::Text { .. } => "text",
         ContentPart::Image { .. } => "picture",
         ContentPart::Audio { .. } => "sound",
-        ContentPart::Resource { .. } => "resource",
+        ContentPart::Resource { .. } | ContentPart::Embedded(_) => "resource",
     }
 }
 

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use data_encoding::BASE64;
-use sallyport_contract::{CallReport, ContentPart, Outcome, ToolDescriptor, ToolOutput, text};
+use sallyport_contract::{
+    CallReport, ContentPart, Outcome, ResourceContents, ResourceData, ToolDescriptor, ToolOutput,
+    text,
+};
 use sallyport_runtime::file_write::FileWrite;
 use serde_json::{Value, json};
 
@@ -187,8 +190,22 @@ fn content_part(part: &ContentPart) -> Option<Value> {
             "name": title.as_deref().unwrap_or(uri),
             "mimeType": media_type,
         }),
+        ContentPart::Embedded(resource) => embedded_block(resource)?,
     };
     Some(json!({ "type": "content", "content": block }))
+}
+
+fn embedded_block(resource: &ResourceContents) -> Option<Value> {
+    let ResourceContents { uri, media_type, data } = resource;
+    let mut resource = json!({ "uri": uri, "mimeType": media_type });
+    match data {
+        ResourceData::Text(text) => resource["text"] = shortened(text).into(),
+        ResourceData::Binary(data) if data.len() <= MEDIA_BYTES_MAX => {
+            resource["blob"] = BASE64.encode(data).into();
+        }
+        ResourceData::Binary(_) => return None,
+    }
+    Some(json!({ "type": "resource", "resource": resource }))
 }
 
 fn text_block(words: &str) -> Value {

@@ -19,7 +19,9 @@ pub mod name;
 pub mod outcome;
 pub mod preview;
 pub mod principal;
+pub mod prompt;
 pub mod redact;
+pub mod resource;
 pub mod secret;
 pub mod services;
 pub mod text;
@@ -45,7 +47,11 @@ pub use outcome::{
 };
 pub use preview::{BodyEncoding, BodyPreview, RequestPreview};
 pub use principal::{LOCAL_USER, Principal};
+pub use prompt::{FilledPrompt, PromptArgument, PromptQuery, PromptRole, PromptSpec};
 pub use redact::{RedactStream, Redactor, ScanStream};
+pub use resource::{
+    OfferPage, ResourceContents, ResourceData, ResourceQuery, ResourceSpec, ResourceTemplate,
+};
 pub use secret::Secret;
 pub use services::{DataOwner, Services};
 pub use tool::{ToolDescriptor, ToolHints};

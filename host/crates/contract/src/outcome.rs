@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{Denial, FixGrant, UserAnswer, milliseconds};
+use crate::{Denial, FixGrant, ResourceContents, ResourceData, UserAnswer, milliseconds};
 
 /// How a tool call ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -80,6 +80,8 @@ pub enum ContentPart {
         /// A display name.
         title: Option<String>,
     },
+    /// A resource with what it contains.
+    Embedded(ResourceContents),
 }
 
 /// Why a call failed, with a separate text for each audience.
@@ -300,6 +302,14 @@ impl ContentPart {
             Self::Audio { media_type, data } => binary("audio", media_type, data),
             Self::Resource { uri, media_type, title } => {
                 json!({ "type": "resource", "uri": uri, "media_type": media_type, "title": title })
+            }
+            Self::Embedded(ResourceContents { uri, media_type, data }) => {
+                let mut value = json!({ "type": "resource", "uri": uri, "media_type": media_type });
+                match data {
+                    ResourceData::Text(text) => value["text"] = text.as_str().into(),
+                    ResourceData::Binary(data) => value["bytes"] = data.len().into(),
+                }
+                value
             }
         }
     }

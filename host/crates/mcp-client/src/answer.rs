@@ -1,8 +1,8 @@
 //! The result of a call, in the types of the host.
 
 use data_encoding::BASE64;
-use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
-use sallyport_contract::{ContentPart, ToolOutput};
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents as WireContents};
+use sallyport_contract::{ContentPart, ResourceContents, ResourceData, ToolOutput};
 use serde_json::Value;
 
 /// The answer of a server to a call.
@@ -35,6 +35,7 @@ pub fn output_bytes(output: &ToolOutput) -> u64 {
         ContentPart::Resource { uri, title, .. } => {
             uri.len() + title.as_ref().map_or(0, String::len)
         }
+        ContentPart::Embedded(resource) => resource.byte_count(),
     });
     (parts.sum::<usize>() + output.data.to_string().len()) as u64
 }
@@ -102,11 +103,17 @@ fn decode(base64: &str, what: &str, part: impl FnOnce(Vec<u8>) -> ContentPart) -
     }
 }
 
-fn resource_part(resource: ResourceContents) -> ContentPart {
+fn resource_part(resource: WireContents) -> ContentPart {
     match resource {
-        ResourceContents::TextResourceContents { text, .. } => ContentPart::Text { text },
-        ResourceContents::BlobResourceContents { uri, mime_type, .. } => {
-            ContentPart::Resource { title: None, uri, media_type: mime_type }
+        WireContents::TextResourceContents { uri, mime_type, text, .. } => {
+            let data = ResourceData::Text(text);
+            ContentPart::Embedded(ResourceContents { uri, media_type: mime_type, data })
+        }
+        WireContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+            decode(&blob, "resource", |data| {
+                let data = ResourceData::Binary(data);
+                ContentPart::Embedded(ResourceContents { uri, media_type: mime_type, data })
+            })
         }
         _ => unknown_part(),
     }
@@ -140,6 +147,10 @@ mod tests {
             media_type: None,
             title: title.map(str::to_owned),
         };
+        let embedded = |data| {
+            let uri = "file:///a".into();
+            ContentPart::Embedded(ResourceContents { uri, media_type: None, data })
+        };
         let image = json!({"type": "image", "data": "AQI=", "mimeType": "image/png"});
         let rows = [
             (json!([{"type": "text", "text": "hi"}]), completed(json!("hi"), vec![])),
@@ -158,7 +169,11 @@ mod tests {
             ),
             (
                 json!([{"type": "resource", "resource": {"uri": "file:///a", "blob": "AA=="}}]),
-                completed(Value::Null, vec![link(None)]),
+                completed(Value::Null, vec![embedded(ResourceData::Binary(vec![0]))]),
+            ),
+            (
+                json!([{"type": "resource", "resource": {"uri": "file:///a", "text": "hi"}}]),
+                completed(Value::Null, vec![embedded(ResourceData::Text("hi".into()))]),
             ),
         ];
         for (content, want) in rows {

@@ -4,10 +4,12 @@
 //! client can tell a refusal from a timeout without parsing sentences.
 
 use data_encoding::BASE64;
-use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Resource};
+use rmcp::model::{
+    CallToolResult, ContentBlock, MetaObject, Resource, ResourceContents as WireContents,
+};
 use sallyport_contract::{
-    CallReport, ContentPart, Denial, DenialReason, DenialSubject, Outcome, ToolDescriptor, ToolId,
-    ToolOutput,
+    CallReport, ContentPart, Denial, DenialReason, DenialSubject, Outcome, ResourceContents,
+    ResourceData, ToolDescriptor, ToolId, ToolOutput,
 };
 use serde_json::{Value, json};
 
@@ -60,7 +62,7 @@ fn data_text(output: &ToolOutput, tool: &ToolDescriptor) -> Option<String> {
     }
 }
 
-fn content_block(part: &ContentPart) -> ContentBlock {
+pub(crate) fn content_block(part: &ContentPart) -> ContentBlock {
     match part {
         ContentPart::Text { text } => ContentBlock::text(text),
         ContentPart::Image { media_type, data } => {
@@ -75,11 +77,26 @@ fn content_block(part: &ContentPart) -> ContentBlock {
             resource.mime_type.clone_from(media_type);
             ContentBlock::resource_link(resource)
         }
+        ContentPart::Embedded(resource) => ContentBlock::resource(resource_contents(resource)),
+    }
+}
+
+/// A resource with what it contains, in the type of the protocol.
+pub(crate) fn resource_contents(resource: &ResourceContents) -> WireContents {
+    let ResourceContents { uri, media_type, data } = resource;
+    let (uri, mime_type, meta) = (uri.clone(), media_type.clone(), None);
+    match data {
+        ResourceData::Text(text) => {
+            WireContents::TextResourceContents { uri, mime_type, text: text.clone(), meta }
+        }
+        ResourceData::Binary(data) => {
+            WireContents::BlobResourceContents { uri, mime_type, blob: BASE64.encode(data), meta }
+        }
     }
 }
 
 /// The sentence for the model.
-fn failure_text(outcome: &Outcome, tool: &ToolId) -> String {
+pub(crate) fn failure_text(outcome: &Outcome, tool: &ToolId) -> String {
     match outcome {
         Outcome::Completed(_) => String::new(),
         Outcome::Failed(failure) | Outcome::InvalidArguments(failure) => failure.message.clone(),
@@ -96,7 +113,7 @@ fn failure_text(outcome: &Outcome, tool: &ToolId) -> String {
 
 /// The reason as data. `kind` is `needs-approval` for what the user could have allowed, else the
 /// name of the outcome.
-fn reason(outcome: &Outcome, tool: &ToolId) -> Value {
+pub(crate) fn reason(outcome: &Outcome, tool: &ToolId) -> Value {
     let mut reason = json!({ "kind": outcome.as_str() });
     match outcome {
         Outcome::Completed(_) | Outcome::Cancelled => {}

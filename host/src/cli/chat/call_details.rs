@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use anstyle::Style;
-use sallyport_contract::{CallReport, ContentPart, Outcome, text};
+use sallyport_contract::{CallReport, ContentPart, Outcome, ResourceData, text};
 use sallyport_terminal::{card, style::StyledLine};
 
 use super::view;
@@ -88,6 +88,16 @@ fn part_lines(part: &ContentPart) -> Vec<StyledLine> {
             view::note_lines(&format!("{media_type}, {}", size(data)))
         }
         ContentPart::Resource { uri, .. } => view::note_lines(uri),
+        ContentPart::Embedded(resource) => {
+            let mut lines = view::note_lines(&resource.uri);
+            match &resource.data {
+                ResourceData::Text(text) => {
+                    lines.extend(text::escape_multiline(text).lines().map(StyledLine::plain));
+                }
+                ResourceData::Binary(data) => lines.extend(view::note_lines(&size(data))),
+            }
+            lines
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use super::Redactor;
 use crate::{
     Denial, FixGrant,
     outcome::{CallFailure, CallReport, ContentPart, Effect, Outcome, ToolOutput},
+    resource::{ResourceContents, ResourceData},
 };
 
 impl Redactor {
@@ -44,6 +45,22 @@ impl Redactor {
                 self.redact_string(uri);
                 self.redact_optional(media_type);
                 self.redact_optional(title);
+            }
+            ContentPart::Embedded(ResourceContents { uri, media_type, data }) => {
+                self.redact_string(uri);
+                self.redact_optional(media_type);
+                self.redact_resource_data(data);
+            }
+        }
+    }
+
+    fn redact_resource_data(&self, data: &mut ResourceData) {
+        match data {
+            ResourceData::Text(text) => self.redact_string(text),
+            ResourceData::Binary(bytes) => {
+                if let Cow::Owned(clean) = self.redact_bytes(bytes) {
+                    *bytes = clean;
+                }
             }
         }
     }

@@ -8,7 +8,7 @@ use super::redactor;
 use crate::{
     ApprovalObstacle, CallFailure, CallReport, ContentPart, Denial, DenialReason, DenialSubject,
     Effect, FailureKind, FixGrant, FixRule, GrantedScope, LogLevel, Outcome, PluginName, PolicyFix,
-    PolicyPlace, RequestedScope, ToolOutput, UserAnswer,
+    PolicyPlace, RequestedScope, ResourceContents, ResourceData, ToolOutput, UserAnswer,
 };
 
 const TOKEN: &str = "s3cr3t-Tok3n_9";
@@ -70,12 +70,18 @@ fn typed_denials() -> Vec<Denial> {
     of_subjects.chain(of_reasons).collect()
 }
 
+fn embedded(data: ResourceData) -> ContentPart {
+    ContentPart::Embedded(ResourceContents { uri: leak(), media_type: Some(leak()), data })
+}
+
 fn outcomes() -> Vec<Outcome> {
     let content = vec![
         ContentPart::Text { text: leak() },
         ContentPart::Image { media_type: leak(), data: leak().into_bytes() },
         ContentPart::Audio { media_type: leak(), data: leak().into_bytes() },
         ContentPart::Resource { uri: leak(), media_type: Some(leak()), title: Some(leak()) },
+        embedded(ResourceData::Text(leak())),
+        embedded(ResourceData::Binary(leak().into_bytes())),
     ];
     let data = json!({ "a": [leak()] });
     let failure = || {
@@ -114,7 +120,10 @@ fn binary_parts(report: &CallReport) -> Vec<&[u8]> {
     let Outcome::Completed(output) = &report.outcome else { return Vec::new() };
     let parts = output.content.iter().filter_map(|part| match part {
         ContentPart::Image { data, .. } | ContentPart::Audio { data, .. } => Some(data.as_slice()),
-        ContentPart::Text { .. } | ContentPart::Resource { .. } => None,
+        ContentPart::Embedded(ResourceContents { data: ResourceData::Binary(data), .. }) => {
+            Some(data.as_slice())
+        }
+        ContentPart::Text { .. } | ContentPart::Resource { .. } | ContentPart::Embedded(_) => None,
     });
     parts.collect()
 }

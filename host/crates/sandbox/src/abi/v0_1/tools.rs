@@ -1,7 +1,8 @@
 //! Tools: converts calls to the types of the contract, and results to ours.
 
 use sallyport_contract::{
-    AdmittedCall, CallFailure, ContentPart, FailureKind, ToolHints, ToolOutput, json,
+    AdmittedCall, CallFailure, ContentPart, FailureKind, ResourceContents, ResourceData, ToolHints,
+    ToolOutput, json,
 };
 
 use crate::{
@@ -55,11 +56,21 @@ pub(super) fn convert_unit_result(
 pub(super) fn convert_tool_output(output: wit::ToolOutput, bytes_max: u64) -> ToolReturnValue {
     let bytes = output_bytes(&output);
     if bytes > bytes_max {
-        let message =
-            format!("the tool returned {bytes} bytes, its limit is {bytes_max} (limits.output)");
-        return ToolReturnValue::Error(CallFailure::new(FailureKind::LimitReached, message));
+        return too_long_output(bytes, bytes_max);
     }
-    match parse_output(output) {
+    parsed_output(parse_output(output))
+}
+
+/// The failure of a plugin that returned too much.
+pub(super) fn too_long_output(bytes: u64, bytes_max: u64) -> ToolReturnValue {
+    let message =
+        format!("the tool returned {bytes} bytes, its limit is {bytes_max} (limits.output)");
+    ToolReturnValue::Error(CallFailure::new(FailureKind::LimitReached, message))
+}
+
+/// An output, or the failure of a plugin whose JSON is broken.
+pub(super) fn parsed_output(output: Result<ToolOutput, json::JsonError>) -> ToolReturnValue {
+    match output {
         Ok(output) => ToolReturnValue::Output(output),
         Err(error) => {
             let message = format!("the tool returned a broken result: {error}");
@@ -85,7 +96,7 @@ fn output_bytes(output: &wit::ToolOutput) -> u64 {
 
 /// The size of a content part in bytes. Each part counts at least as much as its own record, so
 /// that empty parts are not free.
-fn content_bytes(content: &wit::Content) -> usize {
+pub(super) fn content_bytes(content: &wit::Content) -> usize {
     let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let bytes = match content {
         wit::Content::Text(text) | wit::Content::Other(text) => text.len(),
@@ -96,21 +107,22 @@ fn content_bytes(content: &wit::Content) -> usize {
             let texts = [&link.media_type, &link.title, &link.description, &link.extra];
             link.uri.len() + texts.into_iter().map(optional).sum::<usize>()
         }
-        wit::Content::Embedded(contents) => {
-            let data_bytes = match &contents.data {
-                wit::ResourceData::Text(text) | wit::ResourceData::Other(text) => text.len(),
-                wit::ResourceData::Binary(data) => data.len(),
-            };
-            data_bytes
-                + contents.uri.len()
-                + optional(&contents.media_type)
-                + optional(&contents.extra)
-        }
+        wit::Content::Embedded(contents) => contents_bytes(contents),
     };
     bytes + size_of::<wit::Content>()
 }
 
-fn content_from_wit(content: wit::Content) -> Result<ContentPart, json::JsonError> {
+/// The size of a resource with its contents in bytes.
+pub(super) fn contents_bytes(contents: &wit::ResourceContents) -> usize {
+    let optional = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let data = match &contents.data {
+        wit::ResourceData::Text(text) | wit::ResourceData::Other(text) => text.len(),
+        wit::ResourceData::Binary(data) => data.len(),
+    };
+    data + contents.uri.len() + optional(&contents.media_type) + optional(&contents.extra)
+}
+
+pub(super) fn content_from_wit(content: wit::Content) -> Result<ContentPart, json::JsonError> {
     Ok(match content {
         wit::Content::Text(text) => ContentPart::Text { text },
         wit::Content::Image(blob) => {
@@ -122,29 +134,24 @@ fn content_from_wit(content: wit::Content) -> Result<ContentPart, json::JsonErro
         wit::Content::Link(link) => {
             ContentPart::Resource { uri: link.uri, media_type: link.media_type, title: link.title }
         }
-        wit::Content::Embedded(contents) => content_from_embedded(contents)?,
+        wit::Content::Embedded(contents) => ContentPart::Embedded(contents_from_wit(contents)?),
         wit::Content::Other(text) => content_from_unknown(&text)?,
     })
 }
 
-/// Converts an embedded resource. Text becomes text, an image an image and audio audio: [`Content`]
-/// has no part for a whole resource. Of any other bytes, only the URI and the media type are kept.
-fn content_from_embedded(contents: wit::ResourceContents) -> Result<ContentPart, json::JsonError> {
+/// Converts a resource with its contents. Data of an unknown kind become text.
+pub(super) fn contents_from_wit(
+    contents: wit::ResourceContents,
+) -> Result<ResourceContents, json::JsonError> {
     let wit::ResourceContents { uri, media_type, data, extra: _ } = contents;
-    let of_kind = |kind: &str| media_type.as_deref().filter(|media| media.starts_with(kind));
-    Ok(match data {
-        wit::ResourceData::Text(text) => ContentPart::Text { text },
-        wit::ResourceData::Other(text) => content_from_unknown(&text)?,
-        wit::ResourceData::Binary(data) => {
-            if let Some(media_type) = of_kind("image/").map(str::to_owned) {
-                ContentPart::Image { media_type, data }
-            } else if let Some(media_type) = of_kind("audio/").map(str::to_owned) {
-                ContentPart::Audio { media_type, data }
-            } else {
-                ContentPart::Resource { uri, media_type, title: None }
-            }
+    let data = match data {
+        wit::ResourceData::Text(text) => ResourceData::Text(text),
+        wit::ResourceData::Binary(data) => ResourceData::Binary(data),
+        wit::ResourceData::Other(text) => {
+            ResourceData::Text(json::parse_json(&text, usize::MAX)?.to_string())
         }
-    })
+    };
+    Ok(ResourceContents { uri, media_type, data })
 }
 
 /// Converts a part of an unknown kind to text, which the model can still read.

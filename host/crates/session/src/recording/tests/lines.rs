@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sallyport_contract::{
     CallFailure, CallReport, ContentPart, Denial, Effect, FailureKind, FixRule, LogLevel, Outcome,
-    PolicyFix, Secret, ToolOutput,
+    PolicyFix, ResourceContents, ResourceData, Secret, ToolOutput,
     services::{InputOrigin, NoticeAudience, PluginNotice},
 };
 use sallyport_model::{
@@ -37,12 +37,18 @@ fn denial() -> Denial {
     Denial { nobody_to_ask: true, ..Denial::new(secret(), secret()).with_fix(Some(fix(&secret()))) }
 }
 
+fn embedded(data: ResourceData) -> ContentPart {
+    ContentPart::Embedded(ResourceContents { uri: secret(), media_type: Some(secret()), data })
+}
+
 fn outcomes() -> Vec<Outcome> {
     let content = vec![
         ContentPart::Text { text: secret() },
         ContentPart::Image { media_type: secret(), data: SECRET.into() },
         ContentPart::Audio { media_type: secret(), data: SECRET.into() },
         ContentPart::Resource { uri: secret(), media_type: Some(secret()), title: Some(secret()) },
+        embedded(ResourceData::Text(secret())),
+        embedded(ResourceData::Binary(SECRET.into())),
     ];
     let data = json!({ "n": -1.5, SECRET: [SECRET] });
     vec![
