@@ -28,6 +28,8 @@
 /// | `listener` | a type with [`Listener`](crate::listener::Listener) | brings input, see [`listener`](mod@crate::listener) |
 /// | `guide` | `fn() -> Persona` | describes the assistant, see [`guide`](mod@crate::guide) |
 /// | `ui` | a type with [`Ui`](crate::ui::Ui) | is the user interface, see [`ui`](mod@crate::ui) |
+/// | `resources` | a type with [`Resources`](crate::resources::Resources) | offers texts and files, see [`resources`](mod@crate::resources) |
+/// | `prompts` | a type with [`Prompts`](crate::prompts::Prompts) | begins conversations, see [`prompts`](mod@crate::prompts) |
 /// | `http` | `fn(Request) -> Response` | answers HTTP requests, see [`serve`](mod@crate::serve) |
 ///
 /// A plugin that checks its settings when it is loaded, and runs code at shutdown:
@@ -219,6 +221,30 @@ macro_rules! export_plugin {
 
         $crate::export_plugin!(@next $hooks $($($rest)*)?);
     };
+    (@next $hooks:tt resources = $resources:path $(, $($rest:tt)*)?) => {
+        impl $crate::__private::Offers for Exported {
+            type Resources = $resources;
+        }
+
+        const _: () = $crate::__private::used(&<$resources as $crate::resources::Resources>::list);
+
+        #[cfg(target_family = "wasm")]
+        $crate::__private::export_resources!(Exported with_types_in $crate::__private::resources);
+
+        $crate::export_plugin!(@next $hooks $($($rest)*)?);
+    };
+    (@next $hooks:tt prompts = $prompts:path $(, $($rest:tt)*)?) => {
+        impl $crate::__private::Suggests for Exported {
+            type Prompts = $prompts;
+        }
+
+        const _: () = $crate::__private::used(&<$prompts as $crate::prompts::Prompts>::list);
+
+        #[cfg(target_family = "wasm")]
+        $crate::__private::export_prompts!(Exported with_types_in $crate::__private::prompts);
+
+        $crate::export_plugin!(@next $hooks $($($rest)*)?);
+    };
     (@next $hooks:tt http = $serve:path $(, $($rest:tt)*)?) => {
         impl $crate::__private::Serves for Exported {
             fn serve(request: $crate::serve::Request) -> $crate::http::Response {
@@ -249,7 +275,7 @@ macro_rules! export_plugin {
         ::core::compile_error!(::core::concat!(
             "`", ::core::stringify!($key), "` is nothing that a plugin exports, or its value does \
              not fit; there are `tools`, `setup`, `teardown`, `on_timer`, `provider`, `listener`, \
-             `guide`, `ui` and `http`"
+             `guide`, `ui`, `resources`, `prompts` and `http`"
         ));
     };
     () => {

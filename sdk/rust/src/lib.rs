@@ -46,7 +46,8 @@
 //! component only imports the functions that the plugin uses, and needs no grant for the others.
 //!
 //! In addition to tools, or instead of them, a plugin can play a role: [`provider`], [`listener`],
-//! [`guide`] or [`ui`]. With [`serve`] it answers HTTP requests.
+//! [`guide`] or [`ui`]. It can offer [`resources`] and [`prompts`]. With [`serve`] it answers HTTP
+//! requests.
 //!
 //! Suggested reading order: [`macro@tool`], [`export_plugin!`], [`Output`], [`ToolError`],
 //! [`http`].
@@ -69,7 +70,9 @@ mod output;
 pub mod packages;
 mod plugin;
 pub mod progress;
+pub mod prompts;
 pub mod provider;
+pub mod resources;
 pub mod schedule;
 mod schema;
 pub mod secrets;
@@ -110,8 +113,8 @@ pub mod __private {
         arguments::{NoArguments, Takes, TakesNoObject, TakesObject, parse},
         output::{FailsInKind, FailsInSilence, FailsInWords, NeverFails, Returned, returns},
         plugin::{
-            Guide, Lifecycle, Listens, Provider, Serves, Shows, Timed, ToolEntry, Tools, call,
-            list, names_differ, used,
+            Guide, Lifecycle, Listens, Offers, Provider, Serves, Shows, Suggests, Timed, ToolEntry,
+            Tools, call, list, names_differ, used,
         },
         schema::{Described, Undescribed, parameters, prose},
     };
@@ -122,7 +125,9 @@ pub mod __private {
             guide::{self, export_guide},
             lifecycle::{self, export_lifecycle},
             listener::{self, export_listener},
+            prompts::{self, export_prompts},
             provider::{self, export_provider},
+            resources::{self, export_resources},
             timers::{self, export_timers},
             tools::{self, export_tools},
             ui::{self, export_ui},

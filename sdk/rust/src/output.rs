@@ -5,7 +5,7 @@ use std::{fmt, marker::PhantomData};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{ToolError, schema::Returns};
+use crate::{ToolError, resources::Contents, schema::Returns};
 
 /// Data for the model, with optional further parts and a sentence to be spoken.
 ///
@@ -63,6 +63,8 @@ pub enum Content {
         /// The title to show.
         title: Option<String>,
     },
+    /// A resource with what it contains.
+    Embedded(Contents),
     /// Anything else, as a JSON object with a `type`.
     Other(Value),
 }

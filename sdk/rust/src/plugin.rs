@@ -84,6 +84,18 @@ pub trait Shows {
     type Ui: crate::ui::Ui;
 }
 
+/// `resources = …`.
+pub trait Offers {
+    /// The type that offers resources.
+    type Resources: crate::resources::Resources;
+}
+
+/// `prompts = …`.
+pub trait Suggests {
+    /// The type that offers prompts.
+    type Prompts: crate::prompts::Prompts;
+}
+
 /// `http = …`.
 pub trait Serves {
     /// Answers a request.

@@ -109,3 +109,29 @@ pub mod ui {
         with: { "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types },
     });
 }
+
+/// The export of a plugin that offers resources.
+#[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
+pub mod resources {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        inline: "package sdk:resources; world resources { export sallyport:plugin/resources@0.1.0; }",
+        world: "sdk:resources/resources",
+        pub_export_macro: true,
+        export_macro_name: "export_resources",
+        with: { "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types },
+    });
+}
+
+/// The export of a plugin that offers prompts.
+#[expect(missing_docs, reason = "the contract in `wit/` documents itself")]
+pub mod prompts {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        inline: "package sdk:prompts; world prompts { export sallyport:plugin/prompts@0.1.0; }",
+        world: "sdk:prompts/prompts",
+        pub_export_macro: true,
+        export_macro_name: "export_prompts",
+        with: { "sallyport:plugin/types@0.1.0": super::tools::sallyport::plugin::types },
+    });
+}

@@ -4,6 +4,7 @@
 //! target.
 
 pub(crate) mod bindings;
+mod offers;
 mod provider;
 mod roles;
 pub(crate) mod schedule;
@@ -159,6 +160,7 @@ impl From<Content> for wit::Content {
                 description: None,
                 extra: None,
             }),
+            Content::Embedded(contents) => Self::Embedded(contents.into()),
             Content::Other(value) => Self::Other(value.to_string()),
         }
     }
