@@ -316,7 +316,11 @@ impl Grant {
 fn idle_roles(manifest: &Manifest) -> impl Iterator<Item = String> {
     let lacks = |role: &PluginRole| {
         let needed = match role {
-            PluginRole::Tools | PluginRole::Provider | PluginRole::Guide => return None,
+            PluginRole::Tools
+            | PluginRole::Provider
+            | PluginRole::Guide
+            | PluginRole::Resources
+            | PluginRole::Prompts => return None,
             PluginRole::Listener => Capability::Listen,
             PluginRole::Ui => Capability::Ui,
         };

@@ -51,15 +51,21 @@ pub enum PluginRole {
     Guide,
     /// It is the user interface of a session.
     Ui,
+    /// It offers texts and files under addresses.
+    Resources,
+    /// It begins conversations for the user.
+    Prompts,
 }
 
 impl PluginRole {
-    const WORDS: [(&str, Self); 5] = [
+    const WORDS: [(&str, Self); 7] = [
         ("tools", Self::Tools),
         ("provider", Self::Provider),
         ("listener", Self::Listener),
         ("guide", Self::Guide),
         ("ui", Self::Ui),
+        ("resources", Self::Resources),
+        ("prompts", Self::Prompts),
     ];
 
     /// The word that manifests use for it.
@@ -70,6 +76,8 @@ impl PluginRole {
             Self::Listener => "listener",
             Self::Guide => "guide",
             Self::Ui => "ui",
+            Self::Resources => "resources",
+            Self::Prompts => "prompts",
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::{
     manifest::Manifest,
     net::{NetPermit, pattern::RequestTarget},
     proxy::ProxyTable,
-    question::{PolicyQuestion, ROLE_PREFIX},
+    question::{PolicyQuestion, ROLE_PREFIX, is_called_like_tool},
     rule::PolicyRule,
     secret::{SecretEntry, SecretName, SecretSource, SecretSources, check_sources},
     source::SourceError,
@@ -232,8 +232,12 @@ impl Policy {
     /// signal, a provider that generates. The question's tool is the role, as `PLUGIN.role:timer`.
     ///
     /// Of all rules that match, the strictest wins. If no rule matches, the run is allowed, because
-    /// the operator accepted the plugin by choosing it for the role by name.
+    /// the operator accepted the plugin by choosing it for the role by name. Resources and prompts
+    /// are decided like calls, because a client reads them without such a choice.
     pub fn decide_role(&self, question: &PolicyQuestion<'_>, grant: &Grant) -> PolicyVerdict {
+        if is_called_like_tool(question.tool) {
+            return self.decide_call(question, grant);
+        }
         let about = |rule: &PolicyRule| rule.is_about_call(question.tool, question.digest);
         let reason = || format!("no rule for it, and {}", role_choice_reason(question.tool));
         self.evaluate_rules(question, grant, None, about, || (Decision::Allow, reason()))

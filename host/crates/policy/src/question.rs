@@ -11,7 +11,17 @@ use serde_json::Value;
 pub const ROLE_PREFIX: &str = "role:";
 
 /// The roles that a rule can name after [`ROLE_PREFIX`].
-pub const ROLE_RUNS: [&str; 5] = ["timer", "listener", "provider", "ui", "http"];
+pub const ROLE_RUNS: [&str; 7] =
+    ["timer", "listener", "provider", "ui", "http", "resources", "prompts"];
+
+/// The roles in which a plugin is called like a tool.
+const CALLED_LIKE_TOOLS: [&str; 2] = ["resources", "prompts"];
+
+/// Whether a name is that of a role in which a plugin is called like a tool.
+pub(crate) fn is_called_like_tool(tool: &ToolId) -> bool {
+    let role = tool.tool.as_str().strip_prefix(ROLE_PREFIX);
+    role.is_some_and(|role| CALLED_LIKE_TOOLS.contains(&role))
+}
 
 /// A call to decide about, or a running call that requests an access.
 #[derive(Debug, Clone, Copy)]

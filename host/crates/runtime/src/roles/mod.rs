@@ -21,6 +21,7 @@
 pub mod guide;
 pub mod http;
 pub mod listener;
+pub mod offers;
 pub mod provider;
 pub mod ui;
 
@@ -60,6 +61,10 @@ pub enum RoleRunKind {
     Ui,
     /// It answers a request that came to the host.
     Http,
+    /// It is asked for its resources.
+    Resources,
+    /// It is asked for its prompts.
+    Prompts,
 }
 
 impl RoleRunKind {
@@ -71,6 +76,8 @@ impl RoleRunKind {
             Self::Provider => "provider",
             Self::Ui => "ui",
             Self::Http => "http",
+            Self::Resources => "resources",
+            Self::Prompts => "prompts",
         }
     }
 
@@ -317,6 +324,8 @@ mod tests {
             RoleRunKind::Provider,
             RoleRunKind::Ui,
             RoleRunKind::Http,
+            RoleRunKind::Resources,
+            RoleRunKind::Prompts,
         ];
         assert_eq!(all.map(RoleRunKind::as_str), ROLE_RUNS);
         let plugin: PluginName = "webhook".parse().unwrap();

@@ -11,7 +11,8 @@ mod v0_1;
 use std::{future::ready, sync::Arc};
 
 use sallyport_contract::{
-    AdmittedCall, CallFailure, ToolOutput, services::TimerFiring, text::escape_excerpt,
+    AdmittedCall, CallFailure, PromptQuery, ResourceQuery, ToolOutput, services::TimerFiring,
+    text::escape_excerpt,
 };
 use sallyport_policy::{PluginLimits, PluginRole};
 use serde::{Deserialize, Serialize};
@@ -87,11 +88,13 @@ pub(crate) enum PluginExport {
     Listener,
     Guide,
     Ui,
+    Resources,
+    Prompts,
 }
 
 impl PluginExport {
     /// Every export.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Tools,
         Self::Lifecycle,
         Self::Timers,
@@ -99,6 +102,8 @@ impl PluginExport {
         Self::Listener,
         Self::Guide,
         Self::Ui,
+        Self::Resources,
+        Self::Prompts,
     ];
 
     /// The interface that implements a role.
@@ -109,6 +114,8 @@ impl PluginExport {
             PluginRole::Listener => Self::Listener,
             PluginRole::Guide => Self::Guide,
             PluginRole::Ui => Self::Ui,
+            PluginRole::Resources => Self::Resources,
+            PluginRole::Prompts => Self::Prompts,
         }
     }
 
@@ -122,6 +129,8 @@ impl PluginExport {
             Self::Listener => "listener",
             Self::Guide => "guide",
             Self::Ui => "ui",
+            Self::Resources => "resources",
+            Self::Prompts => "prompts",
         }
     }
 
@@ -200,6 +209,24 @@ pub(crate) trait PluginAbi: Send + Sync {
         missing_export_body(PluginExport::Listener)
     }
 
+    /// Asks for the resources of the plugin, or for the contents of one.
+    fn answer_resource_query(
+        &self,
+        _call: Arc<AdmittedCall>,
+        _query: ResourceQuery,
+    ) -> RunBody<ToolReturnValue> {
+        missing_export_body(PluginExport::Resources)
+    }
+
+    /// Asks for the prompts of the plugin, or for one that is filled in.
+    fn answer_prompt_query(
+        &self,
+        _call: Arc<AdmittedCall>,
+        _query: PromptQuery,
+    ) -> RunBody<ToolReturnValue> {
+        missing_export_body(PluginExport::Prompts)
+    }
+
     /// Passes an event to a UI.
     fn handle_ui_event(&self, _event: UiEvent) -> RunBody<()> {
         missing_export_body(PluginExport::Ui)
@@ -236,12 +263,14 @@ pub(crate) enum ToolReturnValue {
 }
 
 /// The roles that make a component a plugin. Any one of them is enough.
-pub(crate) const ROLES: [PluginRole; 5] = [
+pub(crate) const ROLES: [PluginRole; 7] = [
     PluginRole::Tools,
     PluginRole::Provider,
     PluginRole::Listener,
     PluginRole::Guide,
     PluginRole::Ui,
+    PluginRole::Resources,
+    PluginRole::Prompts,
 ];
 
 /// Finds the version of the contract that a component implements, or the functions of its own

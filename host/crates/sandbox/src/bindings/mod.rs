@@ -4,7 +4,16 @@
 pub(crate) mod v0_1 {
     wasmtime::component::bindgen!({
         path: "../../../wit",
-        world: "host",
+        // `host` is frozen without the last two exports.
+        inline: "
+            package sallyport:embedder;
+            world embedder {
+                include sallyport:plugin/host@0.1.0;
+                export sallyport:plugin/prompts@0.1.0;
+                export sallyport:plugin/resources@0.1.0;
+            }
+        ",
+        world: "sallyport:embedder/embedder",
         imports: {
             default: async,
             // These never wait, so they need no future. They cannot trap either, but the macro

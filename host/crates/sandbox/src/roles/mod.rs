@@ -11,6 +11,7 @@ mod guide;
 mod http;
 mod links;
 mod listener;
+mod offers;
 mod program;
 mod provider;
 mod timers;

@@ -109,7 +109,7 @@ fn a_role_runs_unless_a_rule_speaks_about_it() {
         format!("[[rule]]\ntool = '{tool}'\ndecision = '{decision}'\n")
     };
     let granted = "[plugin.weather]\nnet = ['GET https://api.example.com/']\n";
-    let rows: [(&str, &[String], Decision, &str); 7] = [
+    let rows: [(&str, &[String], Decision, &str); 9] = [
         ("role:timer", &[], Allow, "no rule for it, and the timer is its own"),
         ("role:provider", &[], Allow, "no rule for it, and you chose it as provider"),
         ("role:http", &[], Allow, "no rule for it, and you chose it to answer requests"),
@@ -122,6 +122,8 @@ fn a_role_runs_unless_a_rule_speaks_about_it() {
             "no rule for it, and you chose it as ui",
         ),
         ("role:ui", &[rule("other.*", "deny")], Allow, "no rule for it, and you chose it as ui"),
+        ("role:resources", &[], Ask, "no rule for it, and weather can reach the network"),
+        ("role:prompts", &[rule("weather.role:prompts", "allow")], Allow, "rule at policy.toml:3"),
     ];
     for (role, rules, decision, reason) in rows {
         let (policy, grant) = of(&(granted.to_owned() + &rules.concat()));

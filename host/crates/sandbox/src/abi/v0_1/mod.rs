@@ -1,13 +1,17 @@
 //! `sallyport:plugin@0.1.0`.
 
 mod listener;
+mod prompts;
 mod provider;
+mod resources;
 mod tools;
 mod ui;
 
 use std::sync::Arc;
 
-use sallyport_contract::{AdmittedCall, BoxFuture, LogLevel, services::TimerFiring};
+use sallyport_contract::{
+    AdmittedCall, BoxFuture, LogLevel, PromptQuery, ResourceQuery, services::TimerFiring,
+};
 use wasmtime::{
     Store,
     component::{Instance, InstancePre},
@@ -97,7 +101,9 @@ exports! {
     provider: Provider,
     listener: Listener,
     guide: Guide,
-    ui: Ui
+    ui: Ui,
+    resources: Resources,
+    prompts: Prompts
 }
 
 impl PluginAbiV0_1 {
@@ -277,6 +283,26 @@ impl PluginAbi for PluginAbiV0_1 {
                     Err(error) => Err(convert_tool_error(error, bytes_max)),
                 })
             })
+        })
+    }
+
+    fn answer_resource_query(
+        &self,
+        call: Arc<AdmittedCall>,
+        query: ResourceQuery,
+    ) -> RunBody<ToolReturnValue> {
+        call_export(&self.resources, move |store, functions| {
+            Box::pin(resources::answer_query(store, functions, call, query))
+        })
+    }
+
+    fn answer_prompt_query(
+        &self,
+        call: Arc<AdmittedCall>,
+        query: PromptQuery,
+    ) -> RunBody<ToolReturnValue> {
+        call_export(&self.prompts, move |store, functions| {
+            Box::pin(prompts::answer_query(store, functions, call, query))
         })
     }
 
