@@ -11,15 +11,15 @@ use std::{
     time::Duration,
 };
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 use sallyport_contract::Secret;
 use sallyport_mcp::{
-    CallBroker, ConnectionEnd, HTTP_PATH, HttpEndpoint, McpServer, McpServerParts, PluginWatch,
-    ToolSelection, needs_token, serve_http, serve_stdio,
+    CallBroker, ConnectionEnd, HTTP_PATH, HttpEndpoint, McpServer, McpServerParts, NameStyle,
+    PluginWatch, ToolSelection, needs_token, serve_http, serve_stdio,
 };
 use sallyport_policy::{ToolPattern, source::HintedError};
 use sallyport_runtime::{
-    Host, HostOptions,
+    Host, HostError, HostOptions,
     config::{ConfigFlags, HostSettings},
     registry::{PluginAvailability, PluginSelection},
 };
@@ -64,6 +64,10 @@ pub(super) struct McpArgs {
     #[arg(long, value_name = "GLOB", value_parser = tool_pattern)]
     deny: Vec<ToolPattern>,
 
+    /// How tools and prompts are named: plugin-tool is plugin__tool; tool needs unambiguous names
+    #[arg(long, value_name = "STYLE", value_enum, default_value_t = NameStyleArg::PluginTool)]
+    names: NameStyleArg,
+
     /// Serve over HTTP at this address, such as 127.0.0.1:8000, not over standard input
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
@@ -71,6 +75,31 @@ pub(super) struct McpArgs {
     /// The file with the token that HTTP requests have to show
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
+}
+
+/// How tools are named towards clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum NameStyleArg {
+    PluginTool,
+    Tool,
+}
+
+impl From<NameStyleArg> for NameStyle {
+    fn from(style: NameStyleArg) -> Self {
+        match style {
+            NameStyleArg::PluginTool => Self::PluginAndTool,
+            NameStyleArg::Tool => Self::Tool,
+        }
+    }
+}
+
+/// The failure of a server whose tools cannot be told apart.
+fn name_failure(error: HostError, names: NameStyleArg) -> CommandFailure {
+    match names {
+        NameStyleArg::PluginTool => error.into(),
+        NameStyleArg::Tool => CommandFailure::from(error)
+            .with_hint("leave out --names tool, or leave out one of the two with --deny"),
+    }
 }
 
 fn tool_pattern(text: &str) -> Result<ToolPattern, String> {
@@ -101,11 +130,15 @@ pub(super) async fn run_mcp_command(
     let broker = Arc::new(CallBroker::default());
     let host = Arc::new(Host::open(&settings, host_options(&broker, observers, out)).await?);
     setup::print_load_problems(&host.registry(), out);
-    let selection = ToolSelection { only: args.only.clone(), denied: args.deny.clone() };
+    let selection = ToolSelection {
+        only: args.only.clone(),
+        denied: args.deny.clone(),
+        names: args.names.into(),
+    };
     let parts = McpServerParts { host: Arc::clone(&host), broker, selection };
     let result = match McpServer::new(parts) {
         Ok(server) => Ok(serve(server, endpoint, &host, (flags, causes), signals, out).await),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(name_failure(error, args.names)),
     };
     setup::print_shutdown(host.close_shared().await, out).apply_to_result(result)
 }

@@ -4,6 +4,7 @@ mod approvals;
 mod calls;
 mod hostile;
 mod http;
+mod offers;
 mod stateless;
 
 use serde_json::{Value, json};

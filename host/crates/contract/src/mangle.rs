@@ -38,9 +38,21 @@ impl NameTable {
     ///
     /// Two different tools that mangle to one name.
     pub fn new<'a>(ids: impl IntoIterator<Item = &'a ToolId>) -> Result<Self, ToolNameCollision> {
+        Self::named_by(ids, model_tool_name)
+    }
+
+    /// Builds the table with names that `name_of` makes.
+    ///
+    /// # Errors
+    ///
+    /// Two different tools for which it makes the same name.
+    pub fn named_by<'a>(
+        ids: impl IntoIterator<Item = &'a ToolId>,
+        name_of: impl Fn(&ToolId) -> String,
+    ) -> Result<Self, ToolNameCollision> {
         let mut by_name = BTreeMap::new();
         for id in ids {
-            let name = model_tool_name(id);
+            let name = name_of(id);
             if let Some(first) = by_name.insert(name.clone(), id.clone()) {
                 return Err(ToolNameCollision { first, second: id.clone(), name });
             }
@@ -53,7 +65,7 @@ impl NameTable {
     pub fn resolve(&self, name: &str) -> Option<&ToolId> {
         self.by_name.get(name).or_else(|| {
             let id: ToolId = name.parse().ok()?;
-            self.by_name.get(&model_tool_name(&id)).filter(|known| **known == id)
+            self.by_name.values().find(|known| **known == id)
         })
     }
 
@@ -65,11 +77,20 @@ impl NameTable {
 
 /// Returns the name that a model sees for a tool.
 pub fn model_tool_name(id: &ToolId) -> String {
-    let plain = format!("{}__{}", id.plugin, id.tool);
+    safe_name(&format!("{}__{}", id.plugin, id.tool))
+}
+
+/// Returns the name of a tool without that of its plugin, for those who take one plugin's tools.
+pub fn bare_tool_name(id: &ToolId) -> String {
+    safe_name(id.tool.as_str())
+}
+
+/// Makes a name of a text that all providers accept.
+pub fn safe_name(plain: &str) -> String {
     let mut name: String = plain.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();
     if name.len() > MODEL_NAME_BYTES_MAX {
         name.truncate(MODEL_NAME_BYTES_MAX - 9);
-        name.push_str(&format!("_{:08x}", name_fingerprint(&plain)));
+        name.push_str(&format!("_{:08x}", name_fingerprint(plain)));
     }
     name
 }
@@ -106,6 +127,18 @@ mod tests {
         assert_eq!(table.resolve("clock__get_time"), Some(&ids[0]));
         assert_eq!(table.resolve("clock.get_time"), Some(&ids[0]));
         assert_eq!(table.resolve("get_time"), None);
+    }
+
+    #[test]
+    fn bare_names_are_a_choice_and_must_differ() {
+        let ids = [id("clock.get_time"), id("files.read:all")];
+        let table = NameTable::named_by(&ids, bare_tool_name).unwrap();
+        assert_eq!(table.resolve("get_time"), Some(&ids[0]));
+        assert_eq!(table.resolve("read_all"), Some(&ids[1]));
+        assert_eq!(table.resolve("clock.get_time"), Some(&ids[0]));
+        assert_eq!(table.resolve("clock__get_time"), None);
+        let error = NameTable::named_by(&[id("a.read"), id("b.read")], bare_tool_name).unwrap_err();
+        assert_eq!((error.first, error.second), (id("a.read"), id("b.read")));
     }
 
     #[test]

@@ -2,14 +2,15 @@
 
 use std::{
     collections::HashMap,
+    future::Future,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use sallyport_contract::{
     ApprovalAnswer, ApprovalRequest, BoxFuture, CallFailure, CallReport, Consent, FailureKind,
-    Outcome, RequestedCall, ToolCallContext,
+    Outcome, RequestedCall, ToolCallContext, services::CallProgress,
 };
-use sallyport_runtime::{Host, gate::Activity};
+use sallyport_runtime::{gate::Activity, services::ProgressSink};
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc, oneshot},
     task::JoinHandle,
@@ -23,6 +24,8 @@ const EVENTS_WAITING_MAX: usize = 16;
 pub(crate) enum CallEvent {
     /// It sends a request to a server.
     Contacting(String),
+    /// The plugin reports how far it has come.
+    Progress(CallProgress),
     /// It needs an approval, and waits for the answer.
     Question(PendingQuestion),
 }
@@ -63,6 +66,17 @@ impl CallBroker {
             if let Some(events) = broker.events_of(call) {
                 // A client that does not keep up misses news, and nothing else.
                 let _ = events.try_send(CallEvent::Contacting(server.to_owned()));
+            }
+        })
+    }
+
+    /// Returns the function that receives how far running calls have come.
+    pub fn progress_sink(self: &Arc<Self>) -> ProgressSink {
+        let broker = Arc::clone(self);
+        Box::new(move |call, progress| {
+            if let Some(events) = broker.events_of(call) {
+                // As for a server: the next report is newer.
+                let _ = events.try_send(CallEvent::Progress(progress));
             }
         })
     }
@@ -115,19 +129,18 @@ pub(crate) enum CallStep {
 }
 
 impl RunningCall {
-    /// Starts a call. `permit` is held until nothing of the call is left.
+    /// Starts a call, which `run` makes. `permit` is held until nothing of the call is left.
     pub(crate) fn start(
-        host: Arc<Host>,
+        run: impl Future<Output = CallReport> + Send + 'static,
         broker: Arc<CallBroker>,
         requested: RequestedCall,
         permit: OwnedSemaphorePermit,
     ) -> Self {
         let (sender, events) = mpsc::channel(EVENTS_WAITING_MAX);
         broker.calls().insert(key(&requested.context), sender);
-        let call = requested.clone();
         let task = tokio::spawn(async move {
-            let report = host.call_tool(call).await;
-            drop((host, permit));
+            let report = run.await;
+            drop(permit);
             report
         });
         Self { requested, broker, events, task }

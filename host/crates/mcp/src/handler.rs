@@ -2,6 +2,7 @@
 #![expect(deprecated, reason = "log messages, which clients of the versions in use still show")]
 
 use std::{
+    future::Future,
     pin::pin,
     sync::{
         Arc, Mutex, PoisonError,
@@ -13,17 +14,22 @@ use futures::StreamExt;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
-        ElicitRequest, ElicitResult, ErrorCode, Implementation, InputRequest, InputRequests,
-        InputRequiredResult, ListToolsResult, LoggingLevel, LoggingMessageNotificationParam,
-        PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig,
+        CallToolRequestParams, CallToolResponse, CallToolResult, ConstString, CustomRequest,
+        CustomResult, ElicitRequest, ElicitResult, ErrorCode, GetPromptRequestMethod,
+        GetPromptRequestParams, GetPromptResponse, Implementation, InputRequest, InputRequests,
+        InputRequiredResult, InputResponses, ListPromptsRequestMethod, ListPromptsResult,
+        ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
+        ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, LoggingLevel,
+        LoggingMessageNotificationParam, PaginatedRequestParams, PromptsCapability,
+        ProtocolVersion, ReadResourceRequestMethod, ReadResourceRequestParams,
+        ReadResourceResponse, ResourcesCapability, ServerCapabilities, ServerConfig,
         SetLevelRequestParams, SubscriptionFilter,
     },
     service::{NotificationContext, Peer, RequestContext, SubscriptionContext},
 };
 use sallyport_contract::{
     ApprovalAnswer, CallReport, Effect, LogLevel, Outcome, Principal, RequestedCall,
-    ToolDescriptor, text,
+    ToolCallContext, ToolDescriptor, ToolId, text,
 };
 use sallyport_runtime::{HostNotice, host::new_session_id};
 use serde_json::{Value, json};
@@ -32,6 +38,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::{
     approval, call_result,
     calls::{CallEvent, CallStep, PendingQuestion, RunningCall},
+    offers,
     progress::ProgressReporter,
     server::McpServer,
 };
@@ -76,7 +83,7 @@ enum QuestionWay {
 }
 
 /// How a call goes on after its client was waited for.
-enum CallTurn {
+pub(crate) enum CallTurn {
     Finished(Box<CallReport>),
     NeedsInput(InputRequiredResult),
 }
@@ -120,7 +127,10 @@ impl McpConnection {
             return Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None));
         };
         let call = match &request.request_state {
-            Some(state) => Some(self.resume_call(state, tool, &request)?),
+            Some(state) => {
+                let arguments = arguments_text(&request);
+                Some(self.resume_call(state, &tool.id, &arguments, &request.input_responses)?)
+            }
             None => self.server.start_call(self.requested_call(tool, &request)),
         };
         let Some(call) = call else { return Ok(busy_result().into()) };
@@ -139,30 +149,41 @@ impl McpConnection {
         tool: &ToolDescriptor,
         request: &CallToolRequestParams,
     ) -> RequestedCall {
+        let (context, tool) = (self.new_context(), tool.id.clone());
+        RequestedCall { context, tool, arguments: arguments_text(request) }
+    }
+
+    /// The context of the next call.
+    pub(crate) fn new_context(&self) -> ToolCallContext {
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        let context = self.principal.call_context(format!("call-{number}"), &self.session_id);
-        RequestedCall { context, tool: tool.id.clone(), arguments: arguments_text(request) }
+        self.principal.call_context(format!("call-{number}"), &self.session_id)
+    }
+
+    /// What all connections share.
+    pub(crate) fn server(&self) -> &Arc<McpServer> {
+        &self.server
     }
 
     /// Continues a call with the user's answer. An answer belongs to one question about one call,
     /// so anything else ends the call.
-    fn resume_call(
+    pub(crate) fn resume_call(
         &self,
         state: &str,
-        tool: &ToolDescriptor,
-        request: &CallToolRequestParams,
+        tool: &ToolId,
+        arguments: &str,
+        answers: &Option<InputResponses>,
     ) -> Result<RunningCall, ErrorData> {
-        let gone = "this call no longer waits for an answer; call the tool again";
+        let gone = "this call no longer waits for an answer; make it again";
         let (call, question) = self
             .server
             .take_parked_call(state)
             .ok_or_else(|| ErrorData::invalid_params(gone, None))?;
         let requested = call.requested();
-        if requested.tool != tool.id || requested.arguments != arguments_text(request) {
+        if requested.tool != *tool || requested.arguments != arguments {
             let message = "the answer belongs to another call, which is cancelled";
             return Err(ErrorData::invalid_params(message, None));
         }
-        let form = request.input_responses.as_ref().and_then(|forms| forms.get(QUESTION_KEY));
+        let form = answers.as_ref().and_then(|forms| forms.get(QUESTION_KEY));
         let form = form.and_then(|form| serde_json::from_value::<ElicitResult>(form.clone()).ok());
         let answer = form.map_or(ApprovalAnswer::No { reason: None }, |form| {
             approval::answer_from_form(&form, &question.request)
@@ -172,7 +193,7 @@ impl McpConnection {
     }
 
     /// Accompanies a call until its end, or until the client has to return with an answer.
-    async fn drive_call(
+    pub(crate) async fn drive_call(
         &self,
         mut call: RunningCall,
         context: &RequestContext<RoleServer>,
@@ -182,7 +203,10 @@ impl McpConnection {
             match progress.report_during("running", call.next_step()).await {
                 CallStep::Finished(report) => return CallTurn::Finished(report),
                 CallStep::Event(CallEvent::Contacting(server)) => {
-                    progress.report(format!("contacting {}", text::escape_line(&server))).await;
+                    progress.report(format!("contacting {server}")).await;
+                }
+                CallStep::Event(CallEvent::Progress(reported)) => {
+                    progress.report_plugin(reported).await;
                 }
                 CallStep::Event(CallEvent::Question(question)) => {
                     progress.report("waiting for an approval".to_owned()).await;
@@ -282,6 +306,32 @@ impl McpConnection {
         }
     }
 
+    /// A method about resources does not exist without a plugin that offers some.
+    fn require_resources<M: ConstString>(&self) -> Result<(), ErrorData> {
+        let missing = || ErrorData::method_not_found::<M>();
+        offers::has_resources(&self.server).then_some(()).ok_or_else(missing)
+    }
+
+    /// The same for a method about prompts.
+    fn require_prompts<M: ConstString>(&self) -> Result<(), ErrorData> {
+        let missing = || ErrorData::method_not_found::<M>();
+        offers::has_prompts(&self.server).then_some(()).ok_or_else(missing)
+    }
+
+    /// Does a part of a request, unless the client cancels it or the server stops.
+    async fn until_stopped<T>(
+        &self,
+        context: &RequestContext<RoleServer>,
+        part: impl Future<Output = T>,
+    ) -> Result<T, ErrorData> {
+        let cancelled = || ErrorData::internal_error("the call was cancelled", None);
+        tokio::select! {
+            done = part => Ok(done),
+            () = context.ct.cancelled() => Err(cancelled()),
+            () = self.server.stop_token().cancelled() => Err(cancelled()),
+        }
+    }
+
     /// Reports each change of the plugins until the connection ends. Only versions with a session
     /// take such reports unasked.
     fn report_changes(&self, peer: Peer<RoleServer>) {
@@ -290,10 +340,18 @@ impl McpConnection {
         }
         let changes = self.server.host().changes();
         let stop = self.server.stop_token().clone();
+        let server = Arc::clone(&self.server);
         tokio::spawn(stop.run_until_cancelled_owned(async move {
             let mut changes = pin!(changes);
             while changes.next().await.is_some() {
-                if peer.notify_tool_list_changed().await.is_err() {
+                let mut told = vec![peer.notify_tool_list_changed().await];
+                if offers::has_resources(&server) {
+                    told.push(peer.notify_resource_list_changed().await);
+                }
+                if offers::has_prompts(&server) {
+                    told.push(peer.notify_prompt_list_changed().await);
+                }
+                if told.iter().any(Result::is_err) {
                     return;
                 }
             }
@@ -316,11 +374,21 @@ impl Drop for McpConnection {
 
 impl ServerHandler for McpConnection {
     fn get_info(&self) -> ServerConfig {
-        let capabilities = ServerCapabilities::builder()
+        let mut capabilities = ServerCapabilities::builder()
             .enable_logging()
             .enable_tools()
             .enable_tool_list_changed()
             .build();
+        if offers::has_resources(&self.server) {
+            let mut resources = ResourcesCapability::default();
+            resources.list_changed = Some(true);
+            capabilities.resources = Some(resources);
+        }
+        if offers::has_prompts(&self.server) {
+            let mut prompts = PromptsCapability::default();
+            prompts.list_changed = Some(true);
+            capabilities.prompts = Some(prompts);
+        }
         let program = Implementation::new("sallyport", env!("CARGO_PKG_VERSION"))
             .with_title("Sallyport")
             .with_description("Tools that run as sandboxed WebAssembly components");
@@ -332,12 +400,7 @@ impl ServerHandler for McpConnection {
         page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        if page.is_some_and(|page| page.cursor.is_some()) {
-            return Err(ErrorData::invalid_params(
-                "there is one page of tools, without a cursor",
-                None,
-            ));
-        }
+        only_page(page)?;
         Ok(ListToolsResult::with_all_items(self.server.offered_tools().listed().to_vec()))
     }
 
@@ -346,12 +409,59 @@ impl ServerHandler for McpConnection {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let cancelled = || ErrorData::internal_error("the call was cancelled", None);
-        tokio::select! {
-            response = self.answer_call(request, &context) => response,
-            () = context.ct.cancelled() => Err(cancelled()),
-            () = self.server.stop_token().cancelled() => Err(cancelled()),
-        }
+        self.until_stopped(&context, self.answer_call(request, &context)).await?
+    }
+
+    async fn list_resources(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        self.require_resources::<ListResourcesRequestMethod>()?;
+        only_page(page)?;
+        let listing = offers::list_resources(self);
+        Ok(ListResourcesResult::with_all_items(self.until_stopped(&context, listing).await?))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        self.require_resources::<ListResourceTemplatesRequestMethod>()?;
+        only_page(page)?;
+        let listing = offers::list_templates(self);
+        let items = self.until_stopped(&context, listing).await?;
+        Ok(ListResourceTemplatesResult::with_all_items(items))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.require_resources::<ReadResourceRequestMethod>()?;
+        self.until_stopped(&context, offers::read_resource(self, request, &context)).await?
+    }
+
+    async fn list_prompts(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        self.require_prompts::<ListPromptsRequestMethod>()?;
+        only_page(page)?;
+        let listing = offers::list_prompts(self);
+        Ok(ListPromptsResult::with_all_items(self.until_stopped(&context, listing).await?))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.require_prompts::<GetPromptRequestMethod>()?;
+        self.until_stopped(&context, offers::get_prompt(self, request, &context)).await?
     }
 
     async fn set_level(
@@ -371,7 +481,13 @@ impl ServerHandler for McpConnection {
         &self,
         _requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        Some(SubscriptionFilter::builder().tools_list_changed().build())
+        Some(
+            SubscriptionFilter::builder()
+                .tools_list_changed()
+                .resources_list_changed()
+                .prompts_list_changed()
+                .build(),
+        )
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
@@ -381,8 +497,15 @@ impl ServerHandler for McpConnection {
                 () = context.cancelled() => return Ok(()),
                 () = self.server.stop_token().cancelled() => return Ok(()),
                 changed = changes.next() => {
-                    let is_end = changed.is_none();
-                    if is_end || context.sink().notify_tool_list_changed().await.is_err() {
+                    let sink = context.sink();
+                    let mut told = vec![sink.notify_tool_list_changed().await];
+                    if offers::has_resources(&self.server) {
+                        told.push(sink.notify_resource_list_changed().await);
+                    }
+                    if offers::has_prompts(&self.server) {
+                        told.push(sink.notify_prompt_list_changed().await);
+                    }
+                    if changed.is_none() || told.iter().any(Result::is_err) {
                         return Ok(());
                     }
                 }
@@ -394,11 +517,17 @@ impl ServerHandler for McpConnection {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = text::escape_excerpt(&request.method, 100);
         Err(match request.method.as_str() {
-            "tools/call" | "tools/list" | "logging/setLevel" | "initialize" => {
+            // The versions without sessions have removed these.
+            "logging/setLevel" | "initialize" if is_stateless(&context) => {
+                let message = format!("Unknown method: {method}");
+                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+            }
+            "tools/call" | "tools/list" | "resources/read" | "resources/list" | "prompts/get"
+            | "prompts/list" | "logging/setLevel" | "initialize" => {
                 ErrorData::invalid_params(format!("the parameters of {method} do not fit"), None)
             }
             _ => ErrorData::new(
@@ -407,6 +536,14 @@ impl ServerHandler for McpConnection {
                 None,
             ),
         })
+    }
+}
+
+/// Every list has one page.
+fn only_page(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
+    match page.and_then(|page| page.cursor) {
+        Some(_) => Err(ErrorData::invalid_params("there is one page, without a cursor", None)),
+        None => Ok(()),
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::{
     collections::HashMap,
+    future::Future,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use sallyport_contract::{RequestedCall, mangle::ToolNameCollision};
+use sallyport_contract::{CallReport, RequestedCall, mangle::ToolNameCollision};
 use sallyport_runtime::{Host, HostError, HostNotice, host::new_session_id};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -64,6 +65,7 @@ impl McpServer {
     pub fn new(parts: McpServerParts) -> Result<Arc<Self>, HostError> {
         let McpServerParts { host, broker, selection } = parts;
         let offered = OfferedTools::new(host.tools(), &selection).map_err(HostError::Collision)?;
+        host.set_progress_sink(broker.progress_sink());
         Ok(Arc::new(Self {
             host,
             broker,
@@ -122,9 +124,24 @@ impl McpServer {
 
     /// Starts a call. `None` if there are too many, or if the server stops.
     pub(crate) fn start_call(&self, call: RequestedCall) -> Option<RunningCall> {
+        let (host, requested) = (Arc::clone(&self.host), call.clone());
+        self.start_run(call, async move { host.call_tool(requested).await })
+    }
+
+    /// Starts what a request asks for. `None` if there is too much, or if the server stops.
+    pub(crate) fn start_run(
+        &self,
+        requested: RequestedCall,
+        run: impl Future<Output = CallReport> + Send + 'static,
+    ) -> Option<RunningCall> {
         let permit = Arc::clone(&self.places).try_acquire_owned().ok()?;
-        let (host, broker) = (Arc::clone(&self.host), Arc::clone(&self.broker));
-        (!self.stop.is_cancelled()).then(|| RunningCall::start(host, broker, call, permit))
+        let broker = Arc::clone(&self.broker);
+        (!self.stop.is_cancelled()).then(|| RunningCall::start(run, broker, requested, permit))
+    }
+
+    /// What clients may see.
+    pub(crate) fn selection(&self) -> &ToolSelection {
+        &self.selection
     }
 
     /// Keeps a call until its client returns with the answer to a question. Returns the state that

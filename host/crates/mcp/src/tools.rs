@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use sallyport_contract::{
     ToolDescriptor, ToolId,
-    mangle::{NameTable, ToolNameCollision, model_tool_name},
+    mangle::{NameTable, ToolNameCollision, bare_tool_name, model_tool_name},
 };
 use sallyport_policy::ToolPattern;
 use sallyport_runtime::internal::is_internal_plugin;
@@ -20,6 +20,8 @@ pub struct ToolSelection {
     pub only: Vec<ToolPattern>,
     /// No tool that matches one of these, even if `only` names it.
     pub denied: Vec<ToolPattern>,
+    /// How they are named.
+    pub names: NameStyle,
 }
 
 impl ToolSelection {
@@ -29,6 +31,26 @@ impl ToolSelection {
         (self.only.is_empty() || matches(&self.only))
             && !matches(&self.denied)
             && !is_internal_plugin(&tool.plugin)
+    }
+}
+
+/// How tools and prompts are named towards clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NameStyle {
+    /// `plugin__tool`, which is never ambiguous.
+    #[default]
+    PluginAndTool,
+    /// `tool`. Two tools of the same name cannot be served then.
+    Tool,
+}
+
+impl NameStyle {
+    /// The name of a tool or prompt.
+    pub(crate) fn name_of(self, id: &ToolId) -> String {
+        match self {
+            Self::PluginAndTool => model_tool_name(id),
+            Self::Tool => bare_tool_name(id),
+        }
     }
 }
 
@@ -54,8 +76,9 @@ impl OfferedTools {
     ) -> Result<Self, ToolNameCollision> {
         let selected =
             || source.iter().enumerate().filter(|(_, tool)| selection.includes(&tool.id));
-        let names = NameTable::new(selected().map(|(_, tool)| &tool.id))?;
-        let listed = selected().map(|(_, tool)| describe_tool(tool)).collect();
+        let name_of = |id: &ToolId| selection.names.name_of(id);
+        let names = NameTable::named_by(selected().map(|(_, tool)| &tool.id), name_of)?;
+        let listed = selected().map(|(_, tool)| describe_tool(tool, name_of(&tool.id))).collect();
         let descriptors = selected().map(|(index, tool)| (tool.id.clone(), index)).collect();
         Ok(Self { source, listed, names, descriptors })
     }
@@ -79,7 +102,7 @@ impl OfferedTools {
 
 /// Describes a tool. Its hints are the author's claims, which is what annotations are by
 /// definition.
-fn describe_tool(tool: &ToolDescriptor) -> Tool {
+fn describe_tool(tool: &ToolDescriptor, name: String) -> Tool {
     let hints = tool.hints;
     let annotations = ToolAnnotations::from_raw(
         tool.title.clone(),
@@ -88,7 +111,6 @@ fn describe_tool(tool: &ToolDescriptor) -> Tool {
         hints.idempotent,
         hints.open_world,
     );
-    let name = model_tool_name(&tool.id);
     // The host takes no other parameters than objects.
     let parameters = tool.parameters.as_object().cloned().unwrap_or_default();
     let mut described =
@@ -138,7 +160,11 @@ mod tests {
             (&["clock.get_time", "files.read"], &[], &["clock__get_time", "files__read"]),
         ];
         for (only, denied, want) in rows {
-            let selection = ToolSelection { only: patterns(only), denied: patterns(denied) };
+            let selection = ToolSelection {
+                only: patterns(only),
+                denied: patterns(denied),
+                names: NameStyle::PluginAndTool,
+            };
             let source: Arc<[ToolDescriptor]> = all.iter().map(|id| descriptor(id)).collect();
             let offered = OfferedTools::new(Arc::clone(&source), &selection).unwrap();
             let names: Vec<&str> = offered.listed().iter().map(|tool| &*tool.name).collect();
@@ -155,7 +181,11 @@ mod tests {
 
     #[test]
     fn a_description_has_all_that_the_author_said() {
-        let tool = serde_json::to_value(describe_tool(&descriptor("clock.get_time"))).unwrap();
+        let tool = serde_json::to_value(describe_tool(
+            &descriptor("clock.get_time"),
+            "clock__get_time".to_owned(),
+        ))
+        .unwrap();
         let want = json!({
             "name": "clock__get_time",
             "title": "A title",
@@ -178,7 +208,11 @@ mod tests {
         ];
         for (output, is_shown) in rows {
             let tool = ToolDescriptor { output: Some(output.clone()), ..descriptor("a.b") };
-            assert_eq!(describe_tool(&tool).output_schema.is_some(), is_shown, "{output}");
+            assert_eq!(
+                describe_tool(&tool, String::new()).output_schema.is_some(),
+                is_shown,
+                "{output}"
+            );
         }
     }
 }

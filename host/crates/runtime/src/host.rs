@@ -32,7 +32,7 @@ use crate::{
         ReplacedPlugins,
     },
     roles::{RoleError, SessionRoles, guide::GuideError},
-    services::{Browser, HostServices, HostServicesParts, Subscription},
+    services::{Browser, HostServices, HostServicesParts, ProgressSink, Subscription},
     session::SessionDirectory,
     timekeeper::{Timekeeper, TimekeeperParts},
 };
@@ -308,6 +308,8 @@ impl Host {
         settings: &HostSettings,
         servers: BTreeMap<PluginName, McpServerSettings>,
     ) -> Result<PluginChanges, HostError> {
+        let secrets = servers.iter().flat_map(|(name, server)| server.secrets(name));
+        self.registry().gate().add_redacted_keys(secrets);
         *self.added_servers.lock().await = servers;
         self.reload(settings).await
     }
@@ -359,6 +361,12 @@ impl Host {
     /// Returns the sink for the host's notices.
     pub fn notices(&self) -> &NoticeSink {
         &self.notices
+    }
+
+    /// Sets what receives the progress of calls that belong to no open session. Only the first one
+    /// counts. It must not wait.
+    pub fn set_progress_sink(&self, sink: ProgressSink) {
+        self.host_services.notification_hub.set_progress_sink(sink);
     }
 
     /// Returns the persistent store.

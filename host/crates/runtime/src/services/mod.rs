@@ -17,7 +17,7 @@ use sallyport_store::HostStore;
 
 pub use alarm::TimerAlarm;
 pub use browser::Browser;
-pub use notification_hub::{NotificationHub, Subscription};
+pub use notification_hub::{NotificationHub, ProgressSink, Subscription};
 
 use crate::gate::MessageSink;
 use alarm::NotifyingTimers;

@@ -34,8 +34,13 @@ const UNSUBSCRIBE_TIME_MAX: Duration = Duration::from_secs(2);
 pub struct NotificationHub {
     store: HostStore,
     message_sink: MessageSink,
+    progress_sink: OnceLock<ProgressSink>,
     conversations: Mutex<Vec<OpenConversation>>,
 }
+
+/// Receives the progress of calls that belong to no open session, such as those of MCP clients. It
+/// must not wait.
+pub type ProgressSink = Box<dyn Fn(&ToolCallContext, CallProgress) + Send + Sync>;
 
 struct OpenConversation {
     session_id: String,
@@ -52,7 +57,13 @@ pub(super) enum DeliveryEvent {
 
 impl NotificationHub {
     pub(super) fn new(store: HostStore, message_sink: MessageSink) -> Self {
-        Self { store, message_sink, conversations: Mutex::default() }
+        let progress_sink = OnceLock::new();
+        Self { store, message_sink, progress_sink, conversations: Mutex::default() }
+    }
+
+    /// Sets what receives the progress of calls without a session. Only the first one counts.
+    pub(crate) fn set_progress_sink(&self, sink: ProgressSink) {
+        let _ = self.progress_sink.set(sink);
     }
 
     /// Starts to deliver messages to a session, stored ones first. Must be called within a tokio
@@ -157,10 +168,12 @@ impl NoticeService for NotificationHub {
     fn report_progress(&self, call: &ToolCallContext, _: &ToolId, progress: CallProgress) {
         let open = self.open_conversations();
         let conversation = open.iter().find(|open| open.session_id == call.session_id);
-        let event = DeliveryEvent::Progress { call_id: call.call_id.clone(), progress };
         if let Some(open) = conversation {
+            let event = DeliveryEvent::Progress { call_id: call.call_id.clone(), progress };
             // A dropped update is followed by a newer one.
             let _ = open.events.try_send(event);
+        } else if let Some(sink) = self.progress_sink.get() {
+            sink(call, progress);
         }
     }
 }
