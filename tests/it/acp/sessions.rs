@@ -1,5 +1,7 @@
 //! Sessions: several at once, and those of earlier programs.
 
+use std::{fs, os::unix::fs::PermissionsExt};
+
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -138,24 +140,53 @@ fn sessions_are_resumed_closed_and_deleted() {
 }
 
 #[test]
-fn the_servers_of_a_client_are_told_to_be_unused() {
+fn a_server_of_a_client_that_may_not_run_is_told() {
     let model = OpenAi::start(vec![Reply::Text("done")]);
     let home = home(&model);
-    let server = json!({ "name": "clock", "command": "/bin/false", "args": [], "env": [] });
+    let server = json!({ "name": "Notes", "command": "/bin/false", "args": [], "env": [] });
+    let remote = json!({ "name": "far", "type": "http", "url": "https://far.example/mcp" });
     for capabilities in [json!({}), json!({ "session": { "notices": {} } })] {
         let mut client = AcpClient::start(&home);
         client.greet(&capabilities);
-        let opened = client.ask("session/new", &json!({ "cwd": "/", "mcpServers": [server] }));
+        let servers = json!({ "cwd": "/", "mcpServers": [server, remote] });
+        let opened = client.ask("session/new", &servers);
         let session = opened["result"]["sessionId"].as_str().unwrap().to_owned();
         assert_eq!(client.turn(&session, "go"), "end_turn");
-        let notices = client.updates("notice");
         let told = match capabilities["session"].is_object() {
-            true => notices[0]["title"].as_str().unwrap().to_owned(),
+            true => json!(client.updates("notice")).to_string(),
             false => client.said(),
         };
-        assert!(told.contains("not used: clock"), "{told}");
+        assert!(told.contains("sallyport policy grant notes --grant process=true"), "{told}");
+        assert!(told.contains("far is not used: it is at an address"), "{told}");
         assert_eq!(client.close(), 0);
     }
+}
+
+#[test]
+fn a_server_of_a_client_is_used_and_ends_with_its_session() {
+    const GRANTED: &str =
+        "[plugin.notes]\nprocess = true\n[[rule]]\ntool = \"notes.*\"\ndecision = \"allow\"\n";
+    let call = Reply::Calls(vec![("c1", "notes__echo", json!({ "a": 1 }).to_string())]);
+    let model = OpenAi::start(vec![call, Reply::Text("done")]);
+    let home = home(&model).policy(GRANTED);
+    let home = home.file("server.py", include_str!("../mcp_servers/server.py"));
+    let program = home.path("server.py");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let env = json!([{ "name": "API_KEY", "value": "s3cr3t-of-the-editor" }]);
+    let server = json!({ "name": "notes", "command": program, "args": ["good"], "env": env });
+    let mut client = AcpClient::start(&home);
+    client.greet(&json!({}));
+    let opened = client.ask("session/new", &json!({ "cwd": "/", "mcpServers": [server] }));
+    let session = opened["result"]["sessionId"].as_str().unwrap().to_owned();
+    assert_eq!(client.turn(&session, "go"), "end_turn");
+    let asked = json!(model.bodies()).to_string();
+    assert!(asked.contains("notes__echo"), "{asked}");
+    let called = json!(client.updates("tool_call_update")).to_string();
+    assert!(called.contains("completed"), "{called}");
+    client.ask("session/close", &json!({ "sessionId": session }));
+    let next = client.ask("session/new", &json!({ "cwd": "/", "mcpServers": [] }));
+    assert!(next["result"]["sessionId"].is_string(), "{next}");
+    assert_eq!(client.close(), 0);
 }
 
 #[test]

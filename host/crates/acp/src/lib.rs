@@ -14,6 +14,7 @@
 //! - `session`: one session. `event_feed`: its events, as updates. `permission`: its questions.
 //! - `updates`: the updates themselves. `replay`: those of earlier turns.
 
+mod client_servers;
 mod connection;
 mod event_feed;
 mod file_writes;

@@ -9,6 +9,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
+    client_servers::ClientMcpServer,
     prompt::ContentBlock,
     rpc::{RequestId, RpcError},
     server::AcpServer,
@@ -47,12 +48,6 @@ pub(crate) struct OpenParams {
     /// The MCP servers of the client.
     #[serde(default)]
     pub(crate) mcp_servers: Vec<ClientMcpServer>,
-}
-
-/// An MCP server that the client would have us use.
-#[derive(Debug, Deserialize)]
-pub(crate) struct ClientMcpServer {
-    pub(crate) name: String,
 }
 
 /// The parameters of `session/list`.

@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    client_servers::{self, ClientMcpServer, ClientServers, NamedServers},
     output::ClientOutput,
     replay,
     requests::{ListParams, OpenKind, OpenParams},
@@ -70,6 +71,8 @@ pub struct AcpServer {
     sessions: Mutex<SessionTable>,
     /// Locked while a session is opened, so that one is not opened twice.
     opening: tokio::sync::Mutex<()>,
+    /// Locked while servers are started and ended.
+    client_servers: tokio::sync::Mutex<ClientServers>,
     shows_notices: Arc<AtomicBool>,
 }
 
@@ -91,6 +94,7 @@ impl AcpServer {
             output,
             sessions: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
+            client_servers: tokio::sync::Mutex::default(),
             shows_notices: Arc::default(),
         })
     }
@@ -167,15 +171,44 @@ impl AcpServer {
         if kind == OpenKind::New {
             response["sessionId"] = session.id().into();
         }
-        let servers: Vec<&str> = params.mcp_servers.iter().map(|one| one.name.as_str()).collect();
-        if !servers.is_empty() {
-            session.add_note(format!(
-                "The MCP servers of this client are not used: {}. Sallyport runs tools only from \
-                 its own plugins.",
-                servers.join(", ")
-            ));
-        }
+        self.use_client_servers(&session, params.mcp_servers).await;
         Ok(response)
+    }
+
+    /// Uses the MCP servers that a client brings along with a session. What cannot be used is told
+    /// to the user with the next turn.
+    async fn use_client_servers(&self, session: &AcpSession, offered: Vec<ClientMcpServer>) {
+        let mut notes = Vec::new();
+        let servers = client_servers::named_servers(offered, &mut notes);
+        match self.set_client_servers(session.id(), servers.clone(), &mut notes).await {
+            Ok(()) => {
+                notes.extend(client_servers::unusable_servers(&self.host.registry(), &servers));
+            }
+            Err(error) => notes.push(format!("The MCP servers are not used: {error}.")),
+        }
+        notes.into_iter().for_each(|note| session.add_note(note));
+    }
+
+    /// Replaces the servers of a session; with none, those that no other session uses are ended.
+    async fn set_client_servers(
+        &self,
+        session_id: &str,
+        servers: NamedServers,
+        notes: &mut Vec<String>,
+    ) -> Result<(), String> {
+        let mut all = self.client_servers.lock().await;
+        if !all.set(session_id, servers, notes) {
+            return Ok(());
+        }
+        let settings = (self.read_settings)(None)?;
+        let set = self.host.set_mcp_servers(&settings, all.all()).await;
+        set.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Ends the servers that only this session has brought along.
+    async fn forget_client_servers(&self, session_id: &str) {
+        // The session is gone, so nobody would read a note.
+        let _ = self.set_client_servers(session_id, NamedServers::new(), &mut Vec::new()).await;
     }
 
     async fn start_session(
@@ -268,6 +301,7 @@ impl AcpServer {
     pub(crate) async fn close_session(&self, session_id: &str) -> Result<Value, RpcError> {
         let session = self.table().sessions.remove(session_id).ok_or_else(session_not_open)?;
         session.close().await;
+        self.forget_client_servers(session_id).await;
         Ok(json!({}))
     }
 
@@ -278,6 +312,7 @@ impl AcpServer {
         let was_open = open.is_some();
         if let Some(session) = open {
             session.close().await;
+            self.forget_client_servers(session_id).await;
         }
         match self.host.store().sessions.remove(LOCAL_USER, session_id).await {
             Ok(()) => Ok(json!({})),
