@@ -108,7 +108,7 @@ fn the_others_are_unaffected() {
 }
 
 /// The number of processes with this variable.
-fn alive(mark: &str) -> usize {
+pub(super) fn alive(mark: &str) -> usize {
     let environment = |entry: fs::DirEntry| fs::read(entry.path().join("environ")).ok();
     let processes = fs::read_dir("/proc").unwrap().flatten().filter_map(environment);
     processes.filter(|bytes| String::from_utf8_lossy(bytes).contains(mark)).count()

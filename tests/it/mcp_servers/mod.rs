@@ -2,6 +2,7 @@
 
 mod changes;
 mod commands;
+mod crowds;
 mod hostile;
 
 use std::{fs, os::unix::fs::PermissionsExt};
