@@ -13,6 +13,7 @@ mod drawings;
 mod editors;
 mod fuzz;
 mod languages;
+mod neighbours;
 mod pages;
 mod process;
 mod programs;
@@ -47,6 +48,9 @@ cargo xtask TASK
   demo [chat|start] [--write]
                   play the sessions and the film that the documents show; print or write them
   editors         drive `sallyport acp` with the official client (needs Node and npm)
+  neighbours [conformance|clients|servers|bench]
+                  run the official programs of the Model Context Protocol with ours: the
+                  conformance suite, two SDKs, the reference servers (needs npm and PyPI)
   drawings [--check]
                   write the drawings in docs/images; or fail if a file differs
   languages [--write]
@@ -89,6 +93,7 @@ fn dispatch_task(args: &[String]) -> Result<ExitCode> {
         "editors" => editors::run_editors()?,
         "drawings" => drawings::update_drawings(rest)?,
         "languages" => languages::show_languages(rest)?,
+        "neighbours" => neighbours::run_neighbours(rest)?,
         "fuzz" => fuzz::run_fuzz_targets(rest)?,
         "help" | "-h" | "--help" => print!("{HELP}"),
         other => bail!("there is no task {other:?}\n\n{HELP}"),

@@ -1,0 +1,166 @@
+//! `sallyport mcp` beside servers of the TypeScript and the Python SDK, with the same echo tool: from
+//! the start of the process to the first result, the middle of many calls, and the resident memory.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use super::{NeighbourRow, home::NeighbourHome, packages::Packages};
+use crate::process::{cargo_command, repository_root, run_command};
+
+/// Starts of each server. They take turns, so that noise affects all alike.
+const STARTS: usize = 20;
+
+/// Calls of one server that runs, after as many that are not counted.
+const CALLS: usize = 2000;
+
+/// The figures of one server.
+#[derive(Default)]
+struct ServerFigures {
+    first_results: Vec<Duration>,
+    calls: Vec<Duration>,
+    resident_kib: u64,
+}
+
+/// Builds a release, and measures all three in one run.
+pub(super) fn run_bench(packages: &Packages) -> Result<Vec<NeighbourRow>> {
+    run_command(cargo_command().args(["build", "--release", "--quiet", "--package", "sallyport"]))?;
+    let home = NeighbourHome::new(repository_root().join("target/release/sallyport"))?;
+    let ours = || {
+        let mut command = home.command();
+        command.args(["mcp", "--names", "tool", "--only", "reference.echo"]);
+        command
+    };
+    let script = |interpreter, script: &str| {
+        let mut command = Command::new(interpreter);
+        command.current_dir(packages.folder()).arg(packages.folder().join(script));
+        command
+    };
+    let typescript = || script(packages.node(), "echo.mjs");
+    let python = || script(packages.python(), "echo.py");
+    let servers: [(&str, &dyn Fn() -> Command); 3] =
+        [("sallyport mcp", &ours), ("TypeScript SDK", &typescript), ("Python SDK", &python)];
+    let mut figures = [(); 3].map(|()| ServerFigures::default());
+    // The first start compiles and fills caches.
+    for (_, start) in servers {
+        EchoServer::start(start())?.call()?;
+    }
+    for _ in 0..STARTS {
+        for ((_, start), figures) in servers.iter().zip(&mut figures) {
+            let begin = Instant::now();
+            let mut server = EchoServer::start(start())?;
+            server.call()?;
+            figures.first_results.push(begin.elapsed());
+        }
+    }
+    for ((_, start), figures) in servers.iter().zip(&mut figures) {
+        measure_calls(start(), figures)?;
+    }
+    Ok(servers.iter().zip(figures).map(|((name, _), figures)| figures.into_row(name)).collect())
+}
+
+fn measure_calls(command: Command, figures: &mut ServerFigures) -> Result<()> {
+    let mut server = EchoServer::start(command)?;
+    for _ in 0..CALLS {
+        server.call()?;
+    }
+    for _ in 0..CALLS {
+        let begin = Instant::now();
+        server.call()?;
+        figures.calls.push(begin.elapsed());
+    }
+    figures.resident_kib = server.resident_kib()?;
+    Ok(())
+}
+
+impl ServerFigures {
+    fn into_row(mut self, name: &str) -> NeighbourRow {
+        let [first, call] = [&mut self.first_results, &mut self.calls].map(|times| median(times));
+        let resident = self.resident_kib / 1024;
+        let detail =
+            format!("first result {first:.1?}, a call {call:.1?} (p50), {resident} MiB resident");
+        NeighbourRow::new(true, format!("bench: {name}"), detail)
+    }
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// A server with the tool `echo`, over standard input and output.
+struct EchoServer {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    next_id: u64,
+}
+
+impl EchoServer {
+    /// Starts it, and shakes hands.
+    fn start(mut command: Command) -> Result<Self> {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| format!("cannot start {command:?}"))?;
+        let input = child.stdin.take().context("no standard input")?;
+        let output = BufReader::new(child.stdout.take().context("no standard output")?);
+        let mut server = Self { child, input, output, next_id: 0 };
+        let client = json!({ "name": "bench", "version": "1" });
+        let hello =
+            json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+        server.request("initialize", &hello)?;
+        server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
+        Ok(server)
+    }
+
+    /// Calls the tool once.
+    fn call(&mut self) -> Result<()> {
+        let params = json!({ "name": "echo", "arguments": { "text": "hello" } });
+        let answer = self.request("tools/call", &params)?;
+        ensure!(answer["result"]["content"][0]["text"] == "hello", "the answer is {answer}");
+        Ok(())
+    }
+
+    fn request(&mut self, method: &str, params: &Value) -> Result<Value> {
+        self.next_id += 1;
+        let id = self.next_id;
+        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
+        loop {
+            let mut line = String::new();
+            ensure!(self.output.read_line(&mut line)? > 0, "the server has ended");
+            let message: Value = serde_json::from_str(&line)?;
+            if message["id"] == id {
+                return Ok(message);
+            }
+        }
+    }
+
+    fn send(&mut self, message: &Value) -> Result<()> {
+        self.input.write_all(format!("{message}\n").as_bytes())?;
+        Ok(self.input.flush()?)
+    }
+
+    fn resident_kib(&self) -> Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix("kB"));
+        kib.context("the memory of the server is not known")?.trim().parse().map_err(Into::into)
+    }
+}
+
+impl Drop for EchoServer {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,123 @@
+//! A home with the reference plugin, and a server that serves it.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    thread,
+};
+
+use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
+
+use crate::{process::repository_root, wasm::TARGET};
+
+/// Calls run without a question, except for the tools that show how an approval is asked.
+const POLICY: &str = r#"
+[plugin.reference]
+progress = true
+
+[[rule]]
+tool = "reference.test_input_required_*"
+decision = "ask"
+
+[[rule]]
+tool = "reference.test_streaming_elicitation"
+decision = "ask"
+
+[[rule]]
+tool = "everything.*"
+decision = "allow"
+
+[[rule]]
+tool = "filesystem.*"
+decision = "allow"
+
+[[rule]]
+tool = "time.*"
+decision = "allow"
+"#;
+
+/// A home of its own, and the program.
+pub(super) struct NeighbourHome {
+    program: PathBuf,
+    home: TempDir,
+}
+
+impl NeighbourHome {
+    /// Makes a home with the reference plugin.
+    pub(super) fn new(program: PathBuf) -> Result<Self> {
+        let home = tempfile::tempdir()?;
+        let plugin = home.path().join("plugins/reference");
+        fs::create_dir_all(&plugin)?;
+        let guests = repository_root().join("tests/guests");
+        let component = guests.join("target").join(TARGET).join("release/reference.wasm");
+        fs::copy(&component, plugin.join("reference.wasm"))
+            .with_context(|| format!("cannot copy {}", component.display()))?;
+        fs::copy(guests.join("reference/plugin.toml"), plugin.join("plugin.toml"))?;
+        fs::write(home.path().join("policy.toml"), POLICY)?;
+        Ok(Self { program, home })
+    }
+
+    /// The folder.
+    pub(super) fn folder(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// The program.
+    pub(super) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// The program with this home.
+    pub(super) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.env("SALLYPORT_HOME", self.home.path()).env("SALLYPORT_COLOR", "never");
+        command
+    }
+
+    /// Runs a command to its end.
+    pub(super) fn run(&self, args: &[&str]) -> Result<Output> {
+        self.command()
+            .args(args)
+            .stdin(Stdio::null())
+            .output()
+            .with_context(|| format!("cannot run {}", self.program.display()))
+    }
+
+    /// Starts to serve the tools over HTTP.
+    pub(super) fn serve(&self) -> Result<ServingProgram> {
+        let mut command = self.command();
+        command.args(["mcp", "--http", "127.0.0.1:0", "--names", "tool"]);
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+        let log = child.stderr.take().context("the log is not piped")?;
+        let mut lines = BufReader::new(log).lines();
+        for line in lines.by_ref() {
+            let line = line?;
+            if let Some((_, url)) = line.split_once("over MCP at ") {
+                let url = url.trim_end_matches('.').to_owned();
+                // Whoever does not read the log stops the server.
+                thread::spawn(move || lines.for_each(drop));
+                return Ok(ServingProgram { child, url });
+            }
+            eprintln!("{line}");
+        }
+        let status = child.wait()?;
+        bail!("the server ended with {status}")
+    }
+}
+
+/// A server, which is stopped when this is dropped.
+pub(super) struct ServingProgram {
+    child: Child,
+    pub(super) url: String,
+}
+
+impl Drop for ServingProgram {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
