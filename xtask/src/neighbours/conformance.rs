@@ -95,6 +95,9 @@ fn rows_of_revision(revision: &str, results: &Path) -> Result<Vec<NeighbourRow>>
         .collect()
 }
 
+/// The length of the time at the end of a folder's name, such as `-2026-11-26T06-43-09-204Z`.
+const TIME_BYTES: usize = 25;
+
 /// The folders are called `server-SCENARIO-TIME`.
 fn scenario_folders(results: &Path) -> Result<BTreeMap<String, PathBuf>> {
     let mut folders = BTreeMap::new();
@@ -102,7 +105,8 @@ fn scenario_folders(results: &Path) -> Result<BTreeMap<String, PathBuf>> {
         let path = entry?.path();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let scenario = name.as_deref().and_then(|name| name.strip_prefix("server-"));
-        if let Some((scenario, _)) = scenario.and_then(|name| name.rsplit_once("-20")) {
+        let scenario = scenario.and_then(|name| name.get(..name.len().checked_sub(TIME_BYTES)?));
+        if let Some(scenario) = scenario {
             folders.insert(scenario.to_owned(), path);
         }
     }
