@@ -11,7 +11,7 @@ use std::{
 const EMBEDDED: [&str; 6] = ["wit", "sdk/rust", "sdk/python", "sdk/js", "sdk/c", "sdk/go"];
 
 /// Folders of an SDK that only the repository needs.
-const OWN_TESTS: [&str; 3] = ["conformance", "test", "tests"];
+const OWN_TESTS: [&str; 5] = ["conformance", "conformance-cpp", "conformance-ts", "test", "tests"];
 
 /// What tools leave behind.
 const LEFT_OUT: [&str; 8] = [
