@@ -115,6 +115,9 @@ macro_rules! export_plugin {
         #[cfg(target_family = "wasm")]
         $crate::__private::export_lifecycle!(Exported with_types_in $crate::__private::lifecycle);
     };
+    (@next $hooks:tt tools = [] $($rest:tt)*) => {
+        ::core::compile_error!("`tools = []` names no tool; write `tools = [my_tool]`, or leave it out");
+    };
     (@next $hooks:tt tools = [$($tool:path),+ $(,)?] $(, $($rest:tt)*)?) => {
         impl $crate::__private::Tools for Exported {
             const TOOLS: &'static [$crate::__private::ToolEntry] =

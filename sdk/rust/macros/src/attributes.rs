@@ -55,10 +55,23 @@ impl Attributes {
         quote! { ::sallyport_sdk::Hints { #(#fields),* } }
     }
 
+    /// A tool that changes nothing destroys nothing.
+    fn check_contradiction(&self) -> Result<()> {
+        let given =
+            |hint: &str| self.hints.iter().find(|(key, value)| key == hint && value.value());
+        match (given("read_only"), given("destructive")) {
+            (Some(_), Some((destructive, _))) => Err(Error::new(
+                destructive.span(),
+                "a tool cannot be both `read_only` and `destructive`; remove one",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     fn insert(&mut self, key: Ident, input: ParseStream<'_>) -> Result<()> {
         if key == "name" {
             if self.name.is_some() {
-                return Err(Error::new(key.span(), "the name stands twice"));
+                return Err(Error::new(key.span(), "`name` is given twice; remove one"));
             }
             input.parse::<Token![=]>()?;
             self.name = Some(checked_name(input.parse()?)?);
@@ -66,7 +79,7 @@ impl Attributes {
         }
         if key == "title" {
             if self.title.is_some() {
-                return Err(Error::new(key.span(), "the title stands twice"));
+                return Err(Error::new(key.span(), "`title` is given twice; remove one"));
             }
             input.parse::<Token![=]>()?;
             self.title = Some(input.parse()?);
@@ -76,7 +89,7 @@ impl Attributes {
             return Err(unknown(&key));
         }
         if self.hints.iter().any(|(known, _)| *known == key) {
-            return Err(Error::new(key.span(), format!("`{key}` stands twice")));
+            return Err(Error::new(key.span(), format!("`{key}` is given twice; remove one")));
         }
         let value = if input.parse::<Option<Token![=]>>()?.is_some() {
             input.parse()?
@@ -98,6 +111,7 @@ impl Parse for Attributes {
                 input.parse::<Token![,]>()?;
             }
         }
+        attributes.check_contradiction()?;
         Ok(attributes)
     }
 }
@@ -123,7 +137,7 @@ fn checked_name(name: LitStr) -> Result<LitStr> {
     Err(Error::new(
         name.span(),
         format!(
-            "{text:?} is no name for a tool: use up to {NAME_BYTES_MAX} letters, digits, '_', '-', \
+            "{text:?} is not a name of a tool: use up to {NAME_BYTES_MAX} letters, digits, '_', '-', \
              '.' and ':', starting with a letter, a digit or '_'"
         ),
     ))

@@ -117,6 +117,9 @@ impl<'a> Inputs<'a> {
             }
             (Some(Type::Reference(_)), Some(second)) => Err(too_many(second)),
             (Some(Type::Reference(_)), None) => Ok(Self { arguments: None, context: true }),
+            (Some(owned), None) | (_, Some(owned)) if is_context(owned) => {
+                Err(Error::new(owned.span(), "the context is borrowed: take it as `&CallContext`"))
+            }
             (arguments, Some(Type::Reference(_))) => Ok(Self { arguments, context: true }),
             (_, Some(second)) => Err(too_many(second)),
             (arguments, None) => Ok(Self { arguments, context: false }),
@@ -163,6 +166,12 @@ fn may_be_context(reference: &TypeReference) -> bool {
     let Some(last) = path.path.segments.last() else { return false };
     let name = last.ident.to_string();
     name.starts_with(char::is_uppercase) && last.arguments.is_none() && name != "String"
+}
+
+/// Whether a type is the context itself.
+fn is_context(ty: &Type) -> bool {
+    let Type::Path(path) = ty else { return false };
+    path.path.segments.last().is_some_and(|last| last.ident == "CallContext")
 }
 
 fn too_many(at: &Type) -> Error {
@@ -267,17 +276,20 @@ mod tests {
         check_error("", "/// Does it.\nfn act(a: &String, b: u8) {}", "a tool owns its arguments");
         check_error("", "/// Does it.\nfn act(a: &[u8]) {}", "a tool owns its arguments");
         check_error("", "/// Does it.\nfn act(a: &Vec<u8>) {}", "a tool owns its arguments");
+        check_error("", "/// Does it.\nfn act(c: CallContext) {}", "as `&CallContext`");
+        check_error("", "/// Does it.\nfn act(a: A, c: CallContext) {}", "as `&CallContext`");
+        check_error("read_only, destructive", plain, "remove one");
         check_error("", "/// Does it.\nfn act(&self) {}", "not a method");
         check_error("", "/// Does it.\nasync fn act() {}", "may simply block");
         check_error("", "/// Does it.\nfn act<T>(a: T) {}", "no type or lifetime parameters");
         check_error("", "/// Does it.\nfn act() -> impl Serialize {}", "name the type");
         check_error("readonly", plain, "`readonly` means nothing here; there are `read_only`");
-        check_error("read_only, read_only", plain, "`read_only` stands twice");
-        check_error("name = \"a\", name = \"b\"", plain, "the name stands twice");
-        check_error("title = \"a\", title = \"b\"", plain, "the title stands twice");
+        check_error("read_only, read_only", plain, "`read_only` is given twice");
+        check_error("name = \"a\", name = \"b\"", plain, "`name` is given twice");
+        check_error("title = \"a\", title = \"b\"", plain, "`title` is given twice");
         check_error("read_only = 1", plain, "expected boolean literal");
-        check_error("name = \"do it\"", plain, "is no name for a tool");
-        check_error("name = \"\"", plain, "is no name for a tool");
-        check_error("name = \"-x\"", plain, "is no name for a tool");
+        check_error("name = \"do it\"", plain, "is not a name of a tool");
+        check_error("name = \"\"", plain, "is not a name of a tool");
+        check_error("name = \"-x\"", plain, "is not a name of a tool");
     }
 }

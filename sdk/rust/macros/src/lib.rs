@@ -172,6 +172,16 @@ use syn::{ItemFn, parse_macro_input};
 #[proc_macro_attribute]
 pub fn tool(attributes: TokenStream, item: TokenStream) -> TokenStream {
     let attributes = parse_macro_input!(attributes);
-    let function = parse_macro_input!(item as ItemFn);
+    let Ok(function) = syn::parse::<ItemFn>(item.clone()) else {
+        return not_a_function(item);
+    };
     function::expand(&attributes, &function).unwrap_or_else(|e| e.into_compile_error()).into()
+}
+
+/// Keeps the item, so that it causes no errors of its own.
+fn not_a_function(item: TokenStream) -> TokenStream {
+    let tokens = proc_macro2::TokenStream::from(item.clone());
+    let message = "`#[tool]` belongs above a function, which is what the tool does";
+    let error: TokenStream = syn::Error::new_spanned(tokens, message).into_compile_error().into();
+    error.into_iter().chain(item).collect()
 }
