@@ -22,7 +22,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"sallyport/internal/contract"
@@ -83,6 +85,7 @@ func OpenWorld() Option {
 // a mistake shows at the first load.
 func Tool[A, R any](name, description string, run func(*Call, A) (R, error), options ...Option) {
 	arguments := reflect.TypeFor[A]()
+	checkTool(name, description, reflect.TypeFor[R]())
 	tool := &contract.Tool{
 		Name:        name,
 		Description: description,
@@ -103,6 +106,30 @@ func Tool[A, R any](name, description string, run func(*Call, A) (R, error), opt
 		option(tool)
 	}
 	contract.Tools = append(contract.Tools, tool)
+}
+
+// nameBytesMax is the length of the longest name.
+const nameBytesMax = 128
+
+// checkTool panics if the author has described a tool wrongly. `sallyport plugin build` prints why.
+func checkTool(name, description string, result reflect.Type) {
+	isOther := func(letter rune) bool {
+		return !(letter >= 'a' && letter <= 'z' || letter >= 'A' && letter <= 'Z' ||
+			letter >= '0' && letter <= '9' || strings.ContainsRune("_-.:", letter))
+	}
+	isTaken := func(tool *contract.Tool) bool { return tool.Name == name }
+	switch {
+	case name == "" || len(name) > nameBytesMax || strings.ContainsFunc(name, isOther):
+		panic(fmt.Sprintf("sallyport: %q is not a name of a tool. Use up to %d letters, digits, '_', '-', '.' and ':'.", name, nameBytesMax))
+	case strings.TrimSpace(description) == "":
+		panic(fmt.Sprintf("sallyport: the tool %s has no description. A model chooses tools by it.", name))
+	case slices.ContainsFunc(contract.Tools, isTaken):
+		panic(fmt.Sprintf("sallyport: two tools have the name %s. Rename one.", name))
+	}
+	switch result.Kind() {
+	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128:
+		panic(fmt.Sprintf("sallyport: the tool %s returns %v, which cannot be written as JSON.", name, result))
+	}
 }
 
 // Run calls a tool in a native test, and returns the JSON of its data.

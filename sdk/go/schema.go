@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -139,7 +140,13 @@ func mapSchema(of reflect.Type, depth int) (schema, error) {
 
 func structSchema(of reflect.Type, depth int) (schema, error) {
 	properties, required := schema{}, []string{}
+	if err := checkFields(of); err != nil {
+		return nil, err
+	}
 	for _, field := range fieldsOf(of) {
+		if _, isTaken := properties[field.name]; isTaken {
+			return nil, fmt.Errorf("two fields have the name %s", field.name)
+		}
 		if field.Anonymous && field.Type.Kind() == reflect.Pointer {
 			return nil, fmt.Errorf("%s: embed the struct itself, not a pointer to it", field.name)
 		}
@@ -159,6 +166,39 @@ func structSchema(of reflect.Type, depth int) (schema, error) {
 	return made, nil
 }
 
+// otherTags are tags of other libraries, with ours.
+var otherTags = map[string]string{
+	"description": "desc", "doc": "desc", "jsonschema": "desc", "minimum": "min", "maximum": "max",
+}
+
+// checkFields finds fields that encoding/json would pass over in silence, and tags that are not ours.
+func checkFields(of reflect.Type) error {
+	for index := range of.NumField() {
+		field := of.Field(index)
+		_, hasJSON := field.Tag.Lookup("json")
+		_, hasDescription := field.Tag.Lookup("desc")
+		if !field.IsExported() && (hasJSON || hasDescription) {
+			return fmt.Errorf("%s: the field is not exported. Begin its name with a capital letter", field.Name)
+		}
+		if field.Tag != "" && !hasJSON && !hasDescription && !strings.Contains(string(field.Tag), ":\"") {
+			return fmt.Errorf("%s: the tag %s has no form such as json:\"name\"", field.Name, field.Tag)
+		}
+		for other, ours := range otherTags {
+			if _, isOther := field.Tag.Lookup(other); isOther {
+				return fmt.Errorf("%s: the tag %s is not known. Write %s", field.Name, other, ours)
+			}
+		}
+	}
+	return nil
+}
+
+func isNumber(of reflect.Type) bool {
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	return of.Kind() >= reflect.Int && of.Kind() <= reflect.Float64
+}
+
 func fieldSchema(field reflect.StructField, depth int) (schema, error) {
 	made, err := typeSchema(field.Type, depth+1)
 	if err != nil {
@@ -169,7 +209,10 @@ func fieldSchema(field reflect.StructField, depth int) (schema, error) {
 	}
 	for tag, key := range map[string]string{"min": "minimum", "max": "maximum"} {
 		if limit := field.Tag.Get(tag); limit != "" {
-			if !json.Valid([]byte(limit)) {
+			if !isNumber(field.Type) {
+				return nil, fmt.Errorf("the tag %s:%q needs a number, and this is %v", tag, limit, field.Type)
+			}
+			if number, err := json.Number(limit).Float64(); err != nil || !json.Valid([]byte(limit)) || math.IsNaN(number) {
 				return nil, fmt.Errorf("the tag %s:%q is not a number", tag, limit)
 			}
 			made[key] = json.Number(limit)

@@ -58,6 +58,27 @@ type wrongKey struct {
 	Names map[int]string `json:"names"`
 }
 
+type hidden struct {
+	text string `json:"text"`
+}
+
+type twice struct {
+	A string `json:"text"`
+	B string `json:"text"`
+}
+
+type limitOfText struct {
+	Text string `json:"text" min:"1"`
+}
+
+type otherTag struct {
+	Text string `json:"text" description:"A text."`
+}
+
+type bareTag struct {
+	Text string `text`
+}
+
 type channel struct {
 	C chan int `json:"c"`
 }
@@ -73,10 +94,37 @@ func TestMistakesOfAuthorsAreNamed(t *testing.T) {
 		{reflect.TypeFor[wrongEnum](), "enum needs a text"},
 		{reflect.TypeFor[wrongKey](), "keys that are not texts"},
 		{reflect.TypeFor[channel](), "cannot be an argument"},
+		{reflect.TypeFor[hidden](), "text: the field is not exported"},
+		{reflect.TypeFor[twice](), "two fields have the name text"},
+		{reflect.TypeFor[limitOfText](), `min:"1" needs a number`},
+		{reflect.TypeFor[otherTag](), "the tag description is not known. Write desc"},
+		{reflect.TypeFor[bareTag](), "has no form such as json"},
 	} {
 		message := panicOf(func() { parametersSchema("tool", row.of) })
 		if !strings.Contains(message, row.word) || !strings.Contains(message, "tool") {
 			t.Errorf("%v gives %q, expected %q", row.of, message, row.word)
+		}
+	}
+}
+
+func TestMistakesInADeclarationAreNamed(t *testing.T) {
+	type nothing struct{}
+	act := func(*Call, nothing) (string, error) { return "", nil }
+	Tool("taken", "Acts.", act)
+	for _, row := range []struct {
+		declare func()
+		word    string
+	}{
+		{func() { Tool("act", " ", act) }, "the tool act has no description"},
+		{func() { Tool("act now", "Acts.", act) }, `"act now" is not a name of a tool`},
+		{func() { Tool("", "Acts.", act) }, `"" is not a name of a tool`},
+		{func() { Tool("taken", "Acts.", act) }, "two tools have the name taken"},
+		{func() {
+			Tool("act", "Acts.", func(*Call, nothing) (chan int, error) { return nil, nil })
+		}, "returns chan int, which cannot be written as JSON"},
+	} {
+		if message := panicOf(row.declare); !strings.Contains(message, row.word) {
+			t.Errorf("%q, expected %q", message, row.word)
 		}
 	}
 }

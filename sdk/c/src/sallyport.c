@@ -148,6 +148,75 @@ sp_bytes sp_valid_text(sp_call *call, const char *text, size_t length) {
   return (sp_bytes){to, valid};
 }
 
+/* --- Mistakes of the author --- */
+
+/* Stops with a message about a tool, which `sallyport plugin build` prints. */
+__attribute__((format(printf, 2, 3))) static _Noreturn void refuse(const sp_tool *tool, const char *format, ...) {
+  fprintf(stderr, "the tool %s", tool->name);
+  va_list arguments;
+  va_start(arguments, format);
+  vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  fputc('\n', stderr);
+  abort();
+}
+
+static bool is_number_type(sp_type type) {
+  return type == SP_NUMBER || type == SP_INTEGER || type == SP_INT64 || type == SP_UINT64;
+}
+
+/* Whether a text is JSON, and a number if it has to be. */
+static bool is_json(const char *text, bool is_number) {
+  yyjson_doc *read = yyjson_read(text, strlen(text), 0);
+  bool fits = read && (!is_number || yyjson_is_num(yyjson_doc_get_root(read)));
+  yyjson_doc_free(read);
+  return fits;
+}
+
+static void check_limit(const sp_tool *tool, const sp_parameter *at, const char *word, const char *limit) {
+  if (!limit) return;
+  if (!is_number_type(at->type))
+    refuse(tool, ": the parameter %s has a minimum or maximum, which only numbers can have", at->name);
+  if (!is_json(limit, true)) refuse(tool, ": the parameter %s: its %s is not a number: %s", at->name, word, limit);
+}
+
+static void check_parameter(const sp_tool *tool, const sp_parameter *at) {
+  if (at->type == SP_END)
+    refuse(tool, ": the parameter %s has no type. Write one such as SP_STRING after its name", at->name);
+  if (at->choices && at->type != SP_STRING)
+    refuse(tool, ": the parameter %s has choices, which only SP_STRING can have", at->name);
+  if (at->schema && at->type != SP_SCHEMA)
+    refuse(tool, ": the parameter %s has a schema, which only SP_SCHEMA can have", at->name);
+  if (!at->schema && at->type == SP_SCHEMA)
+    refuse(tool, ": the parameter %s: SP_SCHEMA needs .schema = \"{…}\"", at->name);
+  if (at->schema && !is_json(at->schema, false))
+    refuse(tool, ": the parameter %s: its schema is not JSON: %s", at->name, at->schema);
+  check_limit(tool, at, "minimum", at->minimum);
+  check_limit(tool, at, "maximum", at->maximum);
+  for (const sp_parameter *before = tool->parameters; before < at; before++) {
+    if (!strcmp(before->name, at->name)) refuse(tool, ": two parameters have the name %s", at->name);
+  }
+}
+
+static void check_tool(const sp_registered *registered) {
+  const sp_tool *tool = registered->tool;
+  if (!tool->description || !*tool->description)
+    refuse(tool, " has no description. Write .description = \"…\": a model chooses tools by it");
+  if (tool->output && !is_json(tool->output, false)) refuse(tool, ": its output is not JSON: %s", tool->output);
+  for (const sp_registered *before = first_tool; before != registered; before = before->next) {
+    if (!strcmp(before->tool->name, tool->name))
+      refuse(tool, ": two tools have the name %s. Rename a function, or set .name", tool->name);
+  }
+  int count = 0;
+  while (count < SP_PARAMETERS_MAX && tool->parameters[count].name) check_parameter(tool, &tool->parameters[count++]);
+  if (count < SP_PARAMETERS_MAX && tool->parameters[count].type != SP_END)
+    refuse(tool, ": parameter %d has no name", count + 1);
+}
+
+void sp_check_tools(void) {
+  for (const sp_registered *at = first_tool; at; at = at->next) check_tool(at);
+}
+
 /* --- Schema --- */
 
 static yyjson_mut_val *typed(yyjson_mut_doc *doc, const char *type) {
@@ -164,7 +233,7 @@ static yyjson_mut_val *list_of(yyjson_mut_doc *doc, const char *type) {
 
 static yyjson_mut_val *parsed(yyjson_mut_doc *doc, const char *json) {
   yyjson_doc *read = json ? yyjson_read(json, strlen(json), 0) : NULL;
-  if (!read) stop("a schema, minimum or maximum of a tool is not JSON");
+  if (!read) stop("a schema of a tool is not JSON"); /* sp_check_tools has found it before */
   yyjson_mut_val *copy = yyjson_val_mut_copy(doc, yyjson_doc_get_root(read));
   yyjson_doc_free(read);
   return copy;

@@ -64,6 +64,7 @@ static void describe(const sp_tool *tool, sallyport_plugin_types_tool_spec_t *sp
 }
 
 void exports_sallyport_plugin_tools_list_tools(exports_sallyport_plugin_tools_list_tool_spec_t *list) {
+  sp_check_tools();
   list->len = 0;
   for (sp_registered *at = sp_tools(); at; at = at->next) list->len++;
   list->ptr = calloc(list->len ? list->len : 1, sizeof *list->ptr);

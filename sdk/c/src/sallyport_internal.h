@@ -44,6 +44,9 @@ typedef struct sp_registered {
 
 sp_registered *sp_tools(void);
 
+/* Stops with a message if the author has described a tool wrongly. */
+void sp_check_tools(void);
+
 /* The JSON Schema of a tool's parameters; free it. */
 char *sp_schema(const sp_tool *tool);
 

@@ -299,6 +299,22 @@ impl EffectLog {
         }
     }
 
+    /// What the guest wrote to standard error, up to an empty line or a stack: the reason why it
+    /// stopped itself. `None` if it wrote nothing.
+    pub(crate) fn last_words(&self) -> Option<String> {
+        if let Some(panic) = self.panic_message() {
+            return Some(format!("it panicked {panic}"));
+        }
+        let state = lock_mutex(&self.0);
+        let lines = state.effects.iter().filter_map(|effect| match effect {
+            Effect::Logged { level: STDERR_LEVEL, text } => Some(text.as_str()),
+            _ => None,
+        });
+        let is_reason = |line: &&str| !line.trim().is_empty() && !line.starts_with("goroutine ");
+        let words: Vec<&str> = lines.take_while(is_reason).collect();
+        (!words.is_empty()).then(|| words.join(" "))
+    }
+
     /// The guest's last panic as Rust's standard library writes it to standard error: the location,
     /// then the message up to a note.
     pub(crate) fn panic_message(&self) -> Option<String> {

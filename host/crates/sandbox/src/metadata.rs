@@ -42,6 +42,9 @@ const TITLE_CHARS_MAX: usize = 80;
 /// start.
 const LIST_TIME_MAX: Duration = Duration::from_secs(5);
 
+/// Most characters of what a component wrote to standard error before it failed to list its tools.
+const WORDS_CHARS_MAX: usize = 500;
+
 /// Largest schema of one tool, in bytes.
 const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 
@@ -268,7 +271,12 @@ impl Sandbox {
                 let (path, message) = (file.path().to_owned(), failure.message);
                 Err(LoadError::InterfaceMismatch { path, message })
             }
-            Err(RunStopReason::Failed(failure)) => Err(bad(failure.message)),
+            Err(RunStopReason::Failed(failure)) => {
+                let words = run_context.effect_log.last_words();
+                Err(bad(
+                    words.map_or(failure.message, |words| escape_excerpt(&words, WORDS_CHARS_MAX))
+                ))
+            }
         }
     }
 }

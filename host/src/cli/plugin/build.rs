@@ -7,7 +7,7 @@ use sallyport_plugin_build::{
     BuildOptions, BuiltComponent, PluginBuildError, PluginProject, SdkFolder, SourceLanguage,
     ToolPaths, build_project, create_project,
 };
-use sallyport_policy::SourceError;
+use sallyport_policy::{PluginRole, SourceError};
 use sallyport_runtime::{
     config::{HostSettings, env},
     registry::{PluginSelection, RegisteredPlugin},
@@ -71,9 +71,31 @@ pub(super) async fn build_plugin(
     let selection = PluginSelection::File(built.file.clone());
     let registry = setup::load_selected_registry(settings, selection, out).await?;
     let entry = find_only_plugin(&registry, &built.file)?;
+    check_has_tools(entry, built.language)?;
     print_built(entry, &built, out);
     registry.shutdown().await;
     Ok(ExitStatus::Done)
+}
+
+/// A plugin without tools and without another role has nothing that anything calls.
+fn check_has_tools(
+    entry: &RegisteredPlugin,
+    language: SourceLanguage,
+) -> Result<(), CommandFailure> {
+    let has_other_role = entry.manifest().roles.iter().any(|role| *role != PluginRole::Tools);
+    if has_other_role || !entry.tools().is_empty() {
+        return Ok(());
+    }
+    let declaration = match language {
+        SourceLanguage::Rust => "sallyport_sdk::export_plugin!(tools = [my_tool]);",
+        SourceLanguage::Python => "@tool above a function",
+        SourceLanguage::JavaScript | SourceLanguage::TypeScript => "export const … = tool({ … })",
+        SourceLanguage::C | SourceLanguage::Cpp => "SALLYPORT_TOOL(my_tool, .description = \"…\")",
+        SourceLanguage::Go => "sallyport.Tool(\"my_tool\", \"…\", myTool) in func init",
+    };
+    let message = format!("{} has no tool", entry.name());
+    let hint = format!("declare one: {declaration}");
+    Err(CommandFailure::new(ExitStatus::PluginRejected, message).with_hint(hint))
 }
 
 /// How this program builds, from its own settings and the environment.
