@@ -20,7 +20,7 @@ use sallyport_runtime::{
         PluginSelection, RegisteredPlugin, Registry,
     },
 };
-use sallyport_sandbox::InstanceInfo;
+use sallyport_sandbox::{ComponentFile, InstanceInfo, component_languages};
 use sallyport_terminal::listing::ListRow;
 use serde_json::{Value, json};
 
@@ -95,7 +95,11 @@ async fn run_loaded_command(
             let entry = find_shown_plugin(&registry, name)?;
             match output.output {
                 OutputFormat::Text => print_plugin(entry, entry.file(), out),
-                OutputFormat::Json => out.print_json(&entry_json(entry)),
+                OutputFormat::Json => {
+                    let mut shown = entry_json(entry);
+                    shown["language"] = json!(entry.file().and_then(describe_languages));
+                    out.print_json(&shown);
+                }
             }
             // Whoever names a file looks at it before it is installed, so show all of it.
             if is_path(name) && output.output == OutputFormat::Text {
@@ -197,6 +201,9 @@ fn print_plugin(entry: &RegisteredPlugin, file: Option<&Path>, out: &CliOutput) 
         rows.push(ListRow::new(["file", &text::escape_line(&file.display().to_string())]));
         rows.push(ListRow::new(["digest", entry.digest()]));
     }
+    if let Some(languages) = entry.file().and_then(describe_languages) {
+        rows.push(ListRow::new(["language", &languages]));
+    }
     if let Some(facts) = entry.component_facts() {
         rows.push(ListRow::new(["size", &describe_size(facts)]));
     }
@@ -232,6 +239,13 @@ fn print_plugin(entry: &RegisteredPlugin, file: Option<&Path>, out: &CliOutput) 
     if let Some(ComponentFacts { imports, .. }) = entry.component_facts() {
         print_section("Imports", [text::escape_line(&imports.join(", "))].into_iter(), out);
     }
+}
+
+/// The languages of a component, as its compilers noted them.
+fn describe_languages(file: &Path) -> Option<String> {
+    let bytes = ComponentFile::read(file).ok()?.bytes().ok()?;
+    let languages = component_languages(&bytes);
+    (!languages.is_empty()).then(|| languages.join(", "))
 }
 
 /// The size of a component, rounded and exact.

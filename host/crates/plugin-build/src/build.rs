@@ -11,7 +11,7 @@ use crate::{
     cargo,
     error::PluginBuildError,
     language::SourceLanguage,
-    manifest_section::{append_manifest, is_component},
+    manifest_section::{append_language, append_manifest, is_component},
     process,
     project::PluginProject,
     sdk::{SdkFolder, write_if_changed},
@@ -74,6 +74,7 @@ pub fn build_project(
             fix: "build it for the target wasm32-wasip2".to_owned(),
         });
     }
+    append_language(&mut bytes, &project.language.to_string());
     append_manifest(&mut bytes, &project.manifest_text);
     write_if_changed(output, &bytes)?;
     Ok(BuiltComponent { file: output.to_owned(), language: project.language })

@@ -1,4 +1,5 @@
-//! The custom section with the manifest, so that a component is a plugin without a file beside it.
+//! The custom sections that a build adds: the manifest, so that a component is a plugin without a
+//! file beside it, and the language.
 
 use sallyport_policy::MANIFEST_SECTION;
 
@@ -12,13 +13,32 @@ pub(crate) fn is_component(bytes: &[u8]) -> bool {
 
 /// Adds the manifest to a component. It must have none yet.
 pub(crate) fn append_manifest(component: &mut Vec<u8>, manifest: &str) {
+    append_section(component, MANIFEST_SECTION, manifest.as_bytes());
+}
+
+/// Notes the language of the sources, because linkers drop what compilers have noted. The section
+/// lists one field, `language`, with one value and no version.
+pub(crate) fn append_language(component: &mut Vec<u8>, language: &str) {
+    let mut fields = vec![1];
+    push_text(&mut fields, "language");
+    fields.push(1);
+    push_text(&mut fields, language);
+    push_text(&mut fields, "");
+    append_section(component, "producers", &fields);
+}
+
+fn append_section(component: &mut Vec<u8>, name: &str, bytes: &[u8]) {
     let mut content = Vec::new();
-    push_length(&mut content, MANIFEST_SECTION.len());
-    content.extend(MANIFEST_SECTION.as_bytes());
-    content.extend(manifest.as_bytes());
+    push_text(&mut content, name);
+    content.extend(bytes);
     component.push(0);
     push_length(component, content.len());
     component.extend(content);
+}
+
+fn push_text(bytes: &mut Vec<u8>, text: &str) {
+    push_length(bytes, text.len());
+    bytes.extend(text.as_bytes());
 }
 
 /// Writes a length as WebAssembly does, in groups of seven bits (LEB128).
@@ -44,6 +64,9 @@ mod tests {
         check(0, &[0]);
         check(0x7f, &[0x7f]);
         check(0x80, &[0x80, 1]);
+        let mut component = Vec::new();
+        append_language(&mut component, "Go");
+        assert_eq!(component, b"\0\x18\x09producers\x01\x08language\x01\x02Go\0");
         check(624_485, &[0xe5, 0x8e, 0x26]);
     }
 }

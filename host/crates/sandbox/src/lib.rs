@@ -39,6 +39,7 @@ mod mutex;
 mod net;
 pub mod plugin;
 mod precompile;
+mod producers;
 mod rate_limiter;
 #[cfg(feature = "bench")]
 pub mod raw;
@@ -67,5 +68,6 @@ pub use metadata::ComponentMetadata;
 pub use net::{BodyBufferError, BoxedConnection, DuplexConnection, PendingBody, SystemResolver};
 pub use plugin::{Plugin, PluginParts, PluginUnavailable};
 pub use precompile::CompileProgress;
+pub use producers::component_languages;
 pub use runtime::{Sandbox, SandboxOptions};
 pub use simulation::{SimulatedNetwork, Simulation};
