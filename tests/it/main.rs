@@ -62,6 +62,7 @@ mod one_file;
 mod output;
 mod persona;
 mod plugin_cases;
+mod plugin_download;
 mod plugin_install;
 mod plugin_versions;
 mod policy_cli;

@@ -79,7 +79,9 @@ fn a_component_with_another_digest_is_not_installed() {
     let add = |digest: &str| home.run(&["plugin", "add", &file, "--yes", "--digest", digest]);
     add("abc").ended(2).remarks(&["is not a digest"]);
     add(&"0".repeat(64)).ended(9).remarks(&["has another digest"]);
-    home.run(&["plugin", "add", "https://example.com/x.wasm"]).ended(2).remarks(&["--digest"]);
+    home.run(&["plugin", "add", "https://example.com/x.wasm", "--yes"])
+        .ended(2)
+        .remarks(&["--digest"]);
     assert!(fs::read_dir(home.path("plugins")).unwrap().next().is_none());
     add(&digest).ended(0).answers(&["Installed clock."]);
 }

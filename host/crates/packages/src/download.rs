@@ -9,14 +9,14 @@ use sallyport_contract::services::PackageFetchError;
 use url::Url;
 
 /// Maximum wait for a connection.
-const CONNECT_TIME_MAX: Duration = Duration::from_secs(15);
+pub(crate) const CONNECT_TIME_MAX: Duration = Duration::from_secs(15);
 
 /// Maximum wait for a complete response. A guest waits for it within its own time limit.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
 
 /// Maximum number of redirects. Indexes often serve files from another host; a longer chain is a
 /// loop.
-const REDIRECTS_MAX: usize = 5;
+pub(crate) const REDIRECTS_MAX: usize = 5;
 
 /// Maximum size of a project's page, in bytes. Pages with thousands of files take a few megabytes.
 const PAGE_BYTES_MAX: usize = 32 << 20;
@@ -56,13 +56,17 @@ pub(crate) fn build_client(is_https: bool) -> Result<Client, String> {
     client.build().map_err(|error| error.to_string())
 }
 
-fn tls_config(is_https: bool) -> Result<ClientConfig, rustls::Error> {
+/// The TLS settings. For plain http no certificate is trusted.
+pub(crate) fn tls_config(is_https: bool) -> Result<ClientConfig, rustls::Error> {
     let builder = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()?;
-    Ok(match is_https {
+    let mut config = match is_https {
         true => builder.with_platform_verifier()?.with_no_client_auth(),
         false => builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth(),
-    })
+    };
+    // The client speaks nothing else, so a server need not guess.
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
 }
 
 /// Fetches the page of a project; `None` if the index does not have the project.

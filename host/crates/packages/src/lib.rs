@@ -5,9 +5,12 @@
 //! which are validated before they become part of an address or a path. Only wheels without machine
 //! code are accepted (`…-none-any.whl`), and their code is not run here.
 //!
+//! [`download_file`] fetches one file from an address that the operator names.
+//!
 //! Suggested reading order: [`PackageIndex`], then `project`, `listing`, `wheel`, `kept`.
 
 mod download;
+mod file_download;
 mod index;
 mod kept;
 mod listing;
@@ -17,4 +20,5 @@ mod wheel;
 #[cfg(test)]
 mod tests;
 
+pub use file_download::{DownloadError, DownloadRules, download_file};
 pub use index::{PackageIndex, PackageIndexError};

@@ -42,6 +42,7 @@ pub mod mcp;
 pub mod notice;
 pub mod observer;
 pub mod plugin_diff;
+pub mod plugin_download;
 pub mod policy_change;
 pub mod question_text;
 pub mod recall;

@@ -59,7 +59,7 @@ pub use authorizer::{
 pub use cache::CacheStatistics;
 pub use call_slots::{CallSlot, CallSlotError, CallSlots};
 pub use compile::Compiler;
-pub use component::ComponentFile;
+pub use component::{COMPONENT_BYTES_MAX, ComponentFile};
 pub use embedded_manifest::read_embedded_manifest;
 pub use error::LoadError;
 pub use files::find_path_argument;

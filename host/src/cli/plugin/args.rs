@@ -122,12 +122,11 @@ impl BuildArgs {
 /// What to install.
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct AddArgs {
-    /// A component, or the folder of a plugin
-    #[arg(value_name = "PATH")]
+    /// A component, the folder of a plugin, or the https:// address of a component
+    #[arg(value_name = "PATH|URL")]
     pub(super) source: String,
-    /// The digest that the component must have, as its author publishes it
-    #[arg(long, value_name = "DIGEST")]
-    pub(super) digest: Option<String>,
+    #[command(flatten)]
+    pub(super) check: SourceCheck,
     /// Do not ask for confirmation
     #[arg(long)]
     pub(super) yes: bool,
@@ -137,14 +136,24 @@ pub(in crate::cli) struct AddArgs {
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct UpdateArgs {
     /// Get it from here instead of where it came from
-    #[arg(long = "from", value_name = "PATH")]
+    #[arg(long = "from", value_name = "PATH|URL")]
     pub(super) source: Option<String>,
-    /// The digest that the component must have, as its author publishes it
-    #[arg(long, value_name = "DIGEST")]
-    pub(super) digest: Option<String>,
+    #[command(flatten)]
+    pub(super) check: SourceCheck,
     /// Do not ask for confirmation
     #[arg(long)]
     pub(super) yes: bool,
+}
+
+/// What a source has to fulfil.
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct SourceCheck {
+    /// The digest that the component must have, as its author publishes it: sha256:HEX or BLAKE3
+    #[arg(long, value_name = "DIGEST")]
+    pub(super) digest: Option<String>,
+    /// Allow an address of the private network, and http:// on this machine
+    #[arg(long)]
+    pub(super) allow_private: bool,
 }
 
 /// What to develop.

@@ -45,7 +45,7 @@ pub(super) async fn add_plugin(
     args: &AddArgs,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let found = find_source(&args.source, args.digest.as_deref())?;
+    let found = find_source(&args.source, &args.check, args.yes, out).await?;
     let candidate = StagedCandidate::load(settings, &found, out).await?;
     let entry = candidate.entry(&found.path)?;
     let target = candidate.staged.target(entry.name());
@@ -72,7 +72,7 @@ pub(super) async fn update_plugin(
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let source = args.source.clone().map_or_else(|| recorded_source(settings, name), Ok)?;
-    let found = find_source(&source, args.digest.as_deref())?;
+    let found = find_source(&source, &args.check, args.yes, out).await?;
     let candidate = StagedCandidate::load(settings, &found, out).await?;
     let entry = candidate.entry(&found.path)?;
     if entry.name() != name {

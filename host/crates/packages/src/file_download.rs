@@ -1,0 +1,263 @@
+//! Downloads of one file from an address that the operator names, such as a plugin's component.
+//!
+//! The address is the operator's own choice, yet it may come from a page that somebody else wrote.
+//! So a name that resolves to the private network is refused unless the operator allows it, also
+//! after a redirect, and the connection goes to the address that was checked.
+
+use std::{
+    error::Error,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use reqwest::{
+    Client, Response, StatusCode,
+    dns::{Name, Resolve, Resolving},
+    redirect,
+};
+use thiserror::Error as ThisError;
+use url::{Host, Url};
+
+use crate::download::{CONNECT_TIME_MAX, REDIRECTS_MAX, tls_config};
+
+/// Maximum time of a whole download. A component of 64 MiB takes as long on a slow line.
+const DOWNLOAD_TIME_MAX: Duration = Duration::from_secs(10 * 60);
+
+/// Maximum wait for the next part of a file. A server that says nothing for longer is gone.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
+
+/// What a download may do.
+#[derive(Debug, Clone, Copy)]
+pub struct DownloadRules {
+    /// Maximum size of the file, in bytes.
+    pub bytes_max: u64,
+    /// Whether an address belongs to the public internet.
+    pub is_public: fn(IpAddr) -> bool,
+    /// Whether addresses of the private network are allowed, and `http` on this machine.
+    pub allows_private: bool,
+}
+
+/// Why a file was not downloaded.
+#[derive(Debug, Clone, PartialEq, Eq, ThisError)]
+pub enum DownloadError {
+    /// The text is not an address that is downloaded from.
+    #[error("{0} is not an address of a file: it has to begin with https:// and name a server")]
+    Address(String),
+    /// The server is on the private network.
+    #[error("{0} is on the private network")]
+    Private(String),
+    /// The server has no such file, or does not give it.
+    #[error("{server} answered {status}")]
+    Status {
+        /// The server.
+        server: String,
+        /// The status of its response.
+        status: String,
+    },
+    /// The file is larger than allowed.
+    #[error("the file is larger than {0} MiB")]
+    TooLarge(u64),
+    /// The connection failed.
+    #[error("cannot download from {server}: {reason}")]
+    Connection {
+        /// The server.
+        server: String,
+        /// What went wrong.
+        reason: String,
+    },
+}
+
+/// Downloads a file into memory. Redirects are followed, from `https` only to `https`.
+///
+/// # Errors
+///
+/// The address is not allowed, the server cannot be reached or does not give the file, or the file
+/// is too large.
+pub async fn download_file(address: &str, rules: DownloadRules) -> Result<Vec<u8>, DownloadError> {
+    let url = check_address(address, rules)?;
+    let server = url.host_str().unwrap_or_default().to_owned();
+    let has_met_private = Arc::new(AtomicBool::new(false));
+    let failed = |error: &dyn Error| match has_met_private.load(Ordering::Relaxed) {
+        true => DownloadError::Private(server.clone()),
+        false => {
+            DownloadError::Connection { server: server.clone(), reason: innermost_reason(error) }
+        }
+    };
+    let client = build_client(url.scheme() == "https", rules, &has_met_private)
+        .map_err(|reason| DownloadError::Connection { server: server.clone(), reason })?;
+    let response = client.get(url).send().await.map_err(|error| failed(&error))?;
+    if response.status() != StatusCode::OK {
+        let status = response.status().to_string();
+        return Err(DownloadError::Status { server: server.clone(), status });
+    }
+    read_file(response, rules.bytes_max, &|error| failed(error)).await
+}
+
+/// The address as a URL, if a download may begin there.
+fn check_address(address: &str, rules: DownloadRules) -> Result<Url, DownloadError> {
+    let shown = || DownloadError::Address(address.chars().take(200).collect());
+    let url = Url::parse(address).map_err(|_| shown())?;
+    let is_plain = url.username().is_empty() && url.password().is_none();
+    if !is_plain || !url.has_host() || !matches!(url.scheme(), "https" | "http") {
+        return Err(shown());
+    }
+    let is_open = url.scheme() == "http";
+    match is_private_literal(&url, rules.is_public) {
+        true if !rules.allows_private => {
+            Err(DownloadError::Private(url.host_str().unwrap_or_default().to_owned()))
+        }
+        _ if is_open && !(rules.allows_private && is_this_machine(&url)) => Err(shown()),
+        _ => Ok(url),
+    }
+}
+
+/// Whether the URL names an address that is not public. Names are judged when they are resolved.
+fn is_private_literal(url: &Url, is_public: fn(IpAddr) -> bool) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => !is_public(address.into()),
+        Some(Host::Ipv6(address)) => !is_public(address.into()),
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        None => true,
+    }
+}
+
+fn is_this_machine(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}
+
+fn build_client(
+    is_https: bool,
+    rules: DownloadRules,
+    has_met_private: &Arc<AtomicBool>,
+) -> Result<Client, String> {
+    let tls = tls_config(is_https).map_err(|error| format!("cannot set up TLS: {error}"))?;
+    let met_by_redirect = Arc::clone(has_met_private);
+    let onwards = redirect::Policy::custom(move |attempt| {
+        if attempt.previous().len() > REDIRECTS_MAX {
+            return attempt.error("it redirects too often");
+        }
+        if is_https && attempt.url().scheme() != "https" {
+            return attempt.error("it redirects away from https");
+        }
+        if !rules.allows_private && is_private_literal(attempt.url(), rules.is_public) {
+            met_by_redirect.store(true, Ordering::Relaxed);
+            return attempt.error("it redirects to the private network");
+        }
+        attempt.follow()
+    });
+    let resolver = PublicResolver { rules, has_met_private: Arc::clone(has_met_private) };
+    let client = Client::builder()
+        .tls_backend_preconfigured(tls)
+        .no_proxy()
+        .redirect(onwards)
+        .dns_resolver(Arc::new(resolver))
+        .connect_timeout(CONNECT_TIME_MAX)
+        .read_timeout(SILENCE_MAX)
+        .timeout(DOWNLOAD_TIME_MAX)
+        .user_agent(concat!("sallyport/", env!("CARGO_PKG_VERSION")));
+    client.build().map_err(|error| error.to_string())
+}
+
+/// Resolves names, and keeps only addresses that a download may go to.
+struct PublicResolver {
+    rules: DownloadRules,
+    has_met_private: Arc<AtomicBool>,
+}
+
+impl Resolve for PublicResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (rules, has_met_private) = (self.rules, Arc::clone(&self.has_met_private));
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
+            let is_allowed =
+                |address: &SocketAddr| rules.allows_private || (rules.is_public)(address.ip());
+            let (allowed, private): (Vec<_>, Vec<_>) = found.partition(is_allowed);
+            if allowed.is_empty() && !private.is_empty() {
+                has_met_private.store(true, Ordering::Relaxed);
+                return Err(io::Error::other("its address is private").into());
+            }
+            Ok(Box::new(allowed.into_iter()) as Box<dyn Iterator<Item = SocketAddr> + Send>)
+        })
+    }
+}
+
+async fn read_file(
+    mut response: Response,
+    bytes_max: u64,
+    failed: &(dyn Fn(&dyn Error) -> DownloadError + Sync),
+) -> Result<Vec<u8>, DownloadError> {
+    let too_large = DownloadError::TooLarge(bytes_max >> 20);
+    if response.content_length().is_some_and(|length| length > bytes_max) {
+        return Err(too_large);
+    }
+    let mut bytes = Vec::new();
+    while let Some(part) = response.chunk().await.map_err(|error| failed(&error))? {
+        if (bytes.len() + part.len()) as u64 > bytes_max {
+            return Err(too_large);
+        }
+        bytes.extend_from_slice(&part);
+    }
+    Ok(bytes)
+}
+
+/// The last cause of an error, which says what happened. The outer ones repeat the address.
+fn innermost_reason(error: &dyn Error) -> String {
+    let mut innermost = error;
+    while let Some(cause) = innermost.source() {
+        innermost = cause;
+    }
+    innermost.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(allows_private: bool) -> DownloadRules {
+        let is_public = |address: IpAddr| !address.is_loopback();
+        DownloadRules { bytes_max: 10, is_public, allows_private }
+    }
+
+    #[test]
+    fn an_address_is_checked_before_anything_is_sent() {
+        let check = |address: &str, allows_private: bool, want: Option<&str>| {
+            let error = check_address(address, rules(allows_private)).err();
+            let error = error.map(|error| error.to_string());
+            let fits = match (&error, want) {
+                (Some(error), Some(want)) => error.contains(want),
+                (None, None) => true,
+                _ => false,
+            };
+            assert!(fits, "{address}: {error:?}");
+        };
+        check("https://example.com/x.wasm", false, None);
+        check("https://example.com:8443/x.wasm?y", false, None);
+        check("https://127.0.0.1/x", true, None);
+        check("http://127.0.0.1:80/x", true, None);
+        check("http://localhost:80/x", true, None);
+        check("http://127.0.0.1/x", false, Some("private network"));
+        check("https://localhost/x", false, Some("private network"));
+        check("https://[::1]/x", false, Some("private network"));
+        for wrong in [
+            "http://example.com/x",
+            "ftp://example.com/x",
+            "file:///etc/passwd",
+            "https://user@example.com/x",
+            "https://",
+            "x",
+        ] {
+            check(wrong, false, Some("is not an address of a file"));
+            check(wrong, true, Some("is not an address of a file"));
+        }
+    }
+}
