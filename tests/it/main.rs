@@ -28,6 +28,7 @@ mod conformance;
 mod consent;
 mod contract;
 mod conversation;
+mod definitions;
 mod docs;
 mod durable;
 mod embed;
