@@ -53,9 +53,10 @@ cargo xtask TASK
                   conformance suite, two SDKs, the reference servers (needs npm and PyPI)
   drawings [--check]
                   write the drawings in docs/images; or fail if a file differs
-  languages [--write]
+  languages [LANGUAGE …] [--program FILE] [--write]
                   new, build, test and call a plugin in each language, and run the conformance
-                  cases; print the tables, or write them into docs/languages.md
+                  cases, with FILE or the host as built now; print the tables, or write them into
+                  docs/languages.md
   fuzz [TARGET] [SECONDS]
                   random inputs: policy, manifest, url, compile, or all; 10 s each unless said
   tidy            the rules of the house alone: file and function sizes, dependency arrows

@@ -1,0 +1,132 @@
+//! Components of other generators, written from plain WIT without a thought of this host: their
+//! functions are tools with the same schemas as those of the Rust component, and every value comes
+//! back.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::{
+    PluginLanguage,
+    conformance::{PassedCases, copy_sources, run_cases},
+    program::{Attempt, LanguageProgram, Setback, setback_of},
+};
+use crate::process::repository_root;
+
+/// Folder of the components' sources and of their cases.
+const SOURCES: &str = "tests/plain";
+
+/// Folder of the interface.
+const WIT: &str = "tests/guests/typed/wit";
+
+/// The schemas of the Rust component, as the integration tests keep them.
+const SNAPSHOT: &str = "tests/it/snapshots/it__typed__the_schemas_are_exact.snap";
+
+/// The cases that a generator cannot pass, with the reason.
+const GENERATOR_LIMITS: [(&str, &str, &str); 1] = [(
+    "js",
+    "the limits of integers survive",
+    "componentize-qjs passes 64-bit integers as numbers, which have 53 bits",
+)];
+
+/// Builds the component of a language's generator and runs the cases. `None` if the language has
+/// none here.
+pub(super) fn run_plain(
+    language: PluginLanguage,
+    program: &LanguageProgram,
+) -> Option<Attempt<PassedCases>> {
+    let sources = repository_root().join(SOURCES).join(language.word);
+    sources.is_dir().then(|| check_component(language, program, &sources))
+}
+
+fn check_component(
+    language: PluginLanguage,
+    program: &LanguageProgram,
+    sources: &Path,
+) -> Attempt<PassedCases> {
+    eprintln!("{}: a component from plain WIT …", language.name);
+    let folder = program.folder().join(format!("plain-{}", language.word));
+    copy_sources(sources, &folder.join("source"))?;
+    fs::create_dir_all(folder.join("plugins"))?;
+    let component = folder.join("plugins/typed.wasm");
+    build_component(language, &folder.join("source"), &component)?;
+    check_schemas(program, &folder.join("plugins"))?;
+    let cases = repository_root().join(SOURCES).join("cases.json");
+    let mut found = run_cases(language, program, &component, &cases)?;
+    for (_, name, reason) in GENERATOR_LIMITS.iter().filter(|(word, ..)| *word == language.word) {
+        eprintln!("  {name}: left out, because {reason}");
+        found.all -= 1;
+    }
+    Ok(found)
+}
+
+fn build_component(language: PluginLanguage, source: &Path, component: &Path) -> Attempt<()> {
+    let wit = repository_root().join(WIT);
+    let mut generator = match language.word {
+        "python" => {
+            let python = tool_path("SALLYPORT_PYTHON", "python/bin/python3")?;
+            let mut generator = Command::new(python.with_file_name("componentize-py"));
+            generator.args(["-q", "-w", "plain", "-d"]).arg(&wit);
+            generator.args(["componentize", "--stub-wasi", "app", "-o"]);
+            generator
+        }
+        _ => {
+            let modules = tool_path("SALLYPORT_NODE_MODULES", "js/node_modules")?;
+            let mut generator = Command::new("node");
+            generator.arg("build.mjs").arg(&wit).env("SALLYPORT_NODE_MODULES", modules);
+            generator
+        }
+    };
+    let output = generator.arg(component).current_dir(source).output()?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(setback_of(&String::from_utf8_lossy(&output.stderr), "")),
+    }
+}
+
+/// A tool that a variable names, or that an earlier part of the task has installed.
+fn tool_path(variable: &str, place: &str) -> Attempt<PathBuf> {
+    let installed = repository_root().join("target/languages/tools").join(place);
+    let path = std::env::var_os(variable).map_or(installed, PathBuf::from);
+    match path.exists() {
+        true => Ok(path),
+        false => Err(Setback::ToolsMissing(format!("{} does not exist", path.display()))),
+    }
+}
+
+/// Compares the schemas of the functions with those of the Rust component.
+fn check_schemas(program: &LanguageProgram, plugins: &Path) -> Result<()> {
+    let folder = plugins.display().to_string();
+    let output =
+        program.run(plugins, &["--plugin-dir", &folder, "tool", "list", "--output", "json"])?;
+    let listed: Vec<Value> = serde_json::from_slice(&output.stdout)?;
+    let snapshot = fs::read_to_string(repository_root().join(SNAPSHOT))?;
+    let wanted = snapshot.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut compared = 0;
+    for wanted in wanted.filter(is_plain) {
+        let name = &wanted["function"]["name"];
+        let found = listed.iter().find(|tool| tool["function"]["name"] == *name);
+        let found = found.with_context(|| format!("the tool {name} is missing"))?;
+        let parameters = |tool: &Value| tool["function"]["parameters"].to_string();
+        ensure!(
+            parameters(found) == parameters(&wanted),
+            "the schema of {name} is {}, and not {}",
+            parameters(found),
+            parameters(&wanted)
+        );
+        compared += 1;
+    }
+    ensure!(compared > 0, "the snapshot has none of the functions");
+    Ok(())
+}
+
+/// Whether a tool is one of the world `plain`.
+fn is_plain(tool: &Value) -> bool {
+    let name = tool["function"]["name"].as_str().unwrap_or_default();
+    name.starts_with("typed__echo_") || name == "typed__greet"
+}
