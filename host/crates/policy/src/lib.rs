@@ -33,6 +33,7 @@
 // A new case of an enum needs a decision in every `match` over it.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod action_rules;
 pub mod capability;
 pub mod check;
 mod condition;
@@ -73,6 +74,10 @@ pub mod verdict;
 #[cfg(test)]
 mod tests;
 
+pub use action_rules::{
+    ActionRuleKind, ActionRuleText, ActionRules, AppliedActionRule, ArgumentNames,
+    fill_success_message,
+};
 pub use capability::*;
 pub use check::{Installed, PolicyRemark, PolicyRemarkKind};
 pub use document::{TomlDocument, TomlItem, TomlSection};
@@ -84,7 +89,7 @@ pub use grant::Grant;
 pub use grant_note::GrantNote;
 pub use guarded_folders::MachineFacts;
 pub use limits::{GlobalLimits, PluginLimits};
-pub use manifest::{InstanceLifetime, MANIFEST_SECTION, Manifest, PluginRole};
+pub use manifest::{InstanceLifetime, MANIFEST_SECTION, Manifest, PluginRole, is_plugin_version};
 pub use net::{
     NetGrant, NetPattern, NetPermit, RequestFormError, UrlOrigin, is_plain_path, is_public_address,
     parse_request, rebuild_url,

@@ -8,6 +8,7 @@ use sallyport_contract::PluginName;
 
 use crate::{
     document::{TomlDocument, TomlItem},
+    net::NetPatternError,
     request::PluginRequests,
     settings::SettingsSchema,
     source::{HintedError, SourceError, quoted},
@@ -55,6 +56,12 @@ pub enum PluginRole {
     Resources,
     /// It begins conversations for the user.
     Prompts,
+}
+
+/// Whether a text is a version that a plugin can have: three numbers, according to Semantic
+/// Versioning.
+pub fn is_plugin_version(text: &str) -> bool {
+    text.parse::<PluginVersion>().is_ok()
 }
 
 impl PluginRole {
@@ -182,6 +189,22 @@ impl Manifest {
             request: PluginRequests::for_program("an MCP server"),
             ..Self::for_bare_component(name)
         }
+    }
+
+    /// Returns the manifest of a plugin that is one JSON file, which requests the addresses that its
+    /// actions name, as `METHOD URL-PATTERN`.
+    ///
+    /// # Errors
+    ///
+    /// An address is not a pattern.
+    pub fn for_definition(
+        name: PluginName,
+        version: String,
+        description: String,
+        addresses: &[String],
+    ) -> Result<Self, NetPatternError> {
+        let request = PluginRequests::for_addresses(addresses, "its actions send these requests")?;
+        Ok(Self { version, description, request, ..Self::for_bare_component(name) })
     }
 
     /// Returns the manifest of a component that has no `plugin.toml`. It requests nothing.

@@ -10,6 +10,10 @@ use sallyport_contract::text::escape_excerpt;
 use serde_json::Value;
 
 use crate::{
+    action_rules::{
+        ArgumentNames,
+        names::{ArgumentPath, NameMeaning, NameMeaningError},
+    },
     document::TomlItem,
     question::{CONTEXT_KEYS, CallFacts},
     source::{HintedError, SourceError, nearest_match, quoted},
@@ -39,6 +43,8 @@ enum MessagePart {
     Plugin,
     /// An argument, by the keys and indexes that lead to it.
     Argument(Vec<String>),
+    /// The number of entries of lists in the arguments.
+    Count(Vec<ArgumentPath>),
     Context(String),
 }
 
@@ -49,6 +55,8 @@ pub(crate) enum RuleMessageError {
     TooLong { bytes: usize },
     #[error("a brace stands alone")]
     LoneBrace,
+    #[error(transparent)]
+    Name(NameMeaningError),
     #[error("{} is not something that a message can name", quoted(&format!("{{{name}}}")))]
     Unknown { name: String },
 }
@@ -57,6 +65,7 @@ impl HintedError for RuleMessageError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::TooLong { .. } => None,
+            Self::Name(error) => error.hint(),
             Self::LoneBrace => Some("write {{ or }} for a brace".to_owned()),
             Self::Unknown { name } => Some(match nearest_match(name, placeholder_names()) {
                 Some(known) => format!("did you mean {{{known}}}?"),
@@ -76,6 +85,25 @@ impl FromStr for RuleMessage {
     type Err = RuleMessageError;
 
     fn from_str(text: &str) -> Result<Self, RuleMessageError> {
+        Self::parse_parts(text, &MessagePart::from_name)
+    }
+}
+
+impl RuleMessage {
+    /// Parses a message of an author, who may use the names of parameters.
+    pub(crate) fn parse_with_names(
+        text: &str,
+        names: &ArgumentNames,
+    ) -> Result<Self, RuleMessageError> {
+        Self::parse_parts(text, &|name| {
+            MessagePart::from_name(name).or_else(|_| MessagePart::from_author_name(name, names))
+        })
+    }
+
+    fn parse_parts(
+        text: &str,
+        placeholder: &dyn Fn(&str) -> Result<MessagePart, RuleMessageError>,
+    ) -> Result<Self, RuleMessageError> {
         if text.len() > MESSAGE_BYTES_MAX {
             return Err(RuleMessageError::TooLong { bytes: text.len() });
         }
@@ -84,7 +112,7 @@ impl FromStr for RuleMessage {
         while let Some(at) = rest.find(['{', '}']) {
             let (before, brace) = rest.split_at(at);
             parts.push(MessagePart::Text(before.to_owned()));
-            let (part, after) = split_brace(brace)?;
+            let (part, after) = split_brace(brace, placeholder)?;
             parts.push(part);
             rest = after;
         }
@@ -94,7 +122,10 @@ impl FromStr for RuleMessage {
 }
 
 /// Splits text that begins with a brace into the part that the brace makes and the text after it.
-fn split_brace(text: &str) -> Result<(MessagePart, &str), RuleMessageError> {
+fn split_brace<'t>(
+    text: &'t str,
+    placeholder: &dyn Fn(&str) -> Result<MessagePart, RuleMessageError>,
+) -> Result<(MessagePart, &'t str), RuleMessageError> {
     for (doubled, brace) in [("{{", "{"), ("}}", "}")] {
         if let Some(after) = text.strip_prefix(doubled) {
             return Ok((MessagePart::Text(brace.to_owned()), after));
@@ -102,7 +133,7 @@ fn split_brace(text: &str) -> Result<(MessagePart, &str), RuleMessageError> {
     }
     let inside = text.strip_prefix('{').and_then(|open| open.split_once('}'));
     let (name, after) = inside.ok_or(RuleMessageError::LoneBrace)?;
-    Ok((MessagePart::from_name(name)?, after))
+    Ok((placeholder(name)?, after))
 }
 
 impl MessagePart {
@@ -124,12 +155,25 @@ impl MessagePart {
         }
     }
 
+    /// A placeholder of an author: `{amount}`, `{content.subject}`, `{total_recipients}`.
+    fn from_author_name(name: &str, names: &ArgumentNames) -> Result<Self, RuleMessageError> {
+        let mut steps = name.split('.');
+        let root = steps.next().unwrap_or_default();
+        match names.meaning(root).map_err(RuleMessageError::Name)? {
+            NameMeaning::Argument(path) => {
+                Ok(Self::Argument(path.into_iter().chain(steps.map(str::to_owned)).collect()))
+            }
+            NameMeaning::Count(lists) => Ok(Self::Count(lists)),
+        }
+    }
+
     fn fill_placeholder(&self, of: &CallFacts<'_>) -> String {
         let shown = match self {
             Self::Text(text) => return text.clone(),
             Self::Tool => Some(of.tool.to_owned()),
             Self::Plugin => Some(of.plugin_name().to_owned()),
             Self::Argument(path) => value_at_path(of.arguments, path).and_then(value_text),
+            Self::Count(lists) => Some(NameMeaning::count_entries(lists, of.arguments).to_string()),
             Self::Context(key) => of.context_text(key).map(str::to_owned),
         };
         shown.map_or_else(
@@ -145,6 +189,11 @@ fn value_at_path<'v>(value: &'v Value, path: &[String]) -> Option<&'v Value> {
         Value::Object(fields) => fields.get(step),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     })
+}
+
+/// Returns a value as a message shows it: on one line, and truncated.
+pub(crate) fn shown_value(value: &Value) -> Option<String> {
+    value_text(value).map(|text| escape_excerpt(&text, VALUE_CHARS_MAX))
 }
 
 fn value_text(value: &Value) -> Option<String> {

@@ -138,6 +138,25 @@ impl PluginRequests {
         Self { fs: vec![folders], capabilities: vec![process], ..Self::empty() }
     }
 
+    /// Returns the request of a plugin that needs these addresses.
+    pub(crate) fn for_addresses(addresses: &[String], why: &str) -> Result<Self, NetPatternError> {
+        let request = |address: &String| {
+            address.parse::<NetPattern>()?;
+            let allow = NetPatternTemplate { parts: vec![TemplatePart::Text(address.clone())] };
+            Ok(NetRequest { allow, why: why.to_owned() })
+        };
+        Ok(Self { net: addresses.iter().map(request).collect::<Result<_, _>>()?, ..Self::empty() })
+    }
+
+    /// Adds the requests of a manifest that belongs to the same plugin.
+    pub fn merge(&mut self, other: Self) {
+        self.net.extend(other.net);
+        self.fs.extend(other.fs);
+        self.env.extend(other.env);
+        self.secrets.extend(other.secrets);
+        self.capabilities.extend(other.capabilities);
+    }
+
     /// Whether the plugin requests a capability.
     pub(crate) fn requests_capability(&self, capability: Capability) -> bool {
         self.capabilities.iter().any(|request| request.requested.capability() == capability)

@@ -32,9 +32,9 @@ pub struct PolicyVerdict {
     /// Every rule that matched, in the order of the files.
     pub matched: Vec<RuleMatch>,
     /// The access that the verdict is about; `None` for a call.
-    access: Option<DecidedAccess>,
+    pub(crate) access: Option<DecidedAccess>,
     /// The refusal of an action that is not granted at all; rules do not apply then.
-    ungranted: Option<Denial>,
+    pub(crate) ungranted: Option<Denial>,
 }
 
 /// An access of a running call.

@@ -27,6 +27,9 @@ mod type_check;
 
 pub(crate) use facts::ConditionFacts;
 use patterns::CompiledPatterns;
+pub(crate) use type_check::is_type_name;
+
+use crate::action_rules::{ArgumentNames, names::NameMeaningError, rewrite::replace_names};
 
 /// Longest condition, in bytes: the longest that anyone can still read.
 const CONDITION_BYTES_MAX: usize = 2048;
@@ -57,6 +60,8 @@ pub(crate) enum ConditionError {
     Text,
     #[error("the condition is not understood at {line}:{column} of it: {reason}")]
     Syntax { line: isize, column: isize, reason: String },
+    #[error(transparent)]
+    Name(#[from] NameMeaningError),
     #[error("{flaw}")]
     Flaw { flaw: String, hint: Option<String> },
 }
@@ -80,6 +85,7 @@ impl HintedError for ConditionError {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Flaw { hint, .. } => hint.clone(),
+            Self::Name(error) => error.hint(),
             Self::TooDeep => Some("write several rules".to_owned()),
             Self::TooLong { .. } | Self::Text | Self::Syntax { .. } => None,
         }
@@ -94,11 +100,27 @@ impl Condition {
     }
 
     fn parse(written: String) -> Result<Self, ConditionError> {
+        Self::parse_rewritten(written, |_| Ok(()))
+    }
+
+    /// Parses a condition of an author, who may use the names of parameters.
+    pub(crate) fn parse_with_names(
+        written: String,
+        names: &ArgumentNames,
+    ) -> Result<Self, ConditionError> {
+        Self::parse_rewritten(written, |expression| replace_names(expression, names, &[]))
+    }
+
+    fn parse_rewritten(
+        written: String,
+        rewrite: impl FnOnce(&mut IdedExpr) -> Result<(), NameMeaningError>,
+    ) -> Result<Self, ConditionError> {
         if written.len() > CONDITION_BYTES_MAX {
             return Err(ConditionError::TooLong { bytes: written.len() });
         }
         nesting::check_nesting(&written)?;
-        let expression = parse_expression(&written)?;
+        let mut expression = parse_expression(&written)?;
+        rewrite(&mut expression)?;
         let patterns = type_check::check_types(&expression)?;
         Ok(Self { text: written, compiled: Arc::new(CompiledCondition { expression, patterns }) })
     }

@@ -35,6 +35,11 @@ const LOOP_RESULT_VARIABLE: &str = "@result";
 const TYPE_NAMES: [&str; 8] =
     ["bool", "int", "uint", "double", "string", "list", "map", "null_type"];
 
+/// Whether a name is that of a type.
+pub(crate) fn is_type_name(name: &str) -> bool {
+    TYPE_NAMES.contains(&name)
+}
+
 /// The type of an expression, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExpressionKind {
@@ -170,7 +175,7 @@ impl<'e> ConditionScope<'e> {
                 Ok(ExpressionKind::Any)
             }
             _ if VARIABLES.contains(&name) => Ok(ExpressionKind::Map),
-            _ if TYPE_NAMES.contains(&name) => Ok(ExpressionKind::Type),
+            _ if is_type_name(name) => Ok(ExpressionKind::Type),
             _ => {
                 let known = self.loop_variables.iter().copied().chain(VARIABLES);
                 let hint = match nearest_match(name, known) {

@@ -9,6 +9,7 @@ use url::Url;
 use crate::{Grant, Manifest, Policy, PolicyQuestion, PolicyVerdict, SourceError};
 
 mod access;
+mod action_rules;
 mod asking;
 mod capability;
 mod check;
