@@ -31,10 +31,12 @@
 //! ```
 //!
 //! Suggested reading order: [`HostStore`], [`sessions`], [`kept_results`], [`approvals`],
-//! [`questions`], [`audit`], [`state`], [`timers`], [`notices`], [`presence`], [`memories`].
+//! [`questions`], [`audit`], [`state`], [`timers`], [`notices`], [`presence`], [`memories`],
+//! [`connections`].
 
 pub mod approvals;
 pub mod audit;
+pub mod connections;
 pub mod kept_results;
 pub mod memories;
 pub mod notices;
@@ -55,6 +57,9 @@ pub use approvals::{ApprovalStore, SessionApproval};
 pub use audit::{
     ArgumentsHash, AuditEffect, AuditEntry, AuditError, AuditFilter, AuditGrant, AuditKind,
     AuditLog, AuditProblem, AuditRecord, AuditStore, AuditVerification, AuditWriter,
+};
+pub use connections::{
+    ConnectionStatus, ConnectionStore, NewConnection, SealedTokens, StoredConnection,
 };
 pub use error::StoreError;
 pub use kept_results::{KeptResultLookup, KeptResultStore, NewKeptResult};

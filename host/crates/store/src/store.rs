@@ -5,6 +5,7 @@ use std::{fmt, path::Path, sync::Arc};
 use crate::{
     approvals::ApprovalStore,
     audit::{AuditLog, AuditStore},
+    connections::ConnectionStore,
     error::StoreError,
     kept_results::KeptResultStore,
     memories::MemoryStore,
@@ -41,6 +42,8 @@ pub struct HostStore {
     pub presence: Arc<dyn SessionPresence>,
     /// The memories.
     pub memories: Arc<dyn MemoryStore>,
+    /// The accounts that users have connected.
+    pub connections: Arc<dyn ConnectionStore>,
 }
 
 impl HostStore {
@@ -66,7 +69,8 @@ impl HostStore {
             timers: shared.clone(),
             notices: shared.clone(),
             presence: shared.clone(),
-            memories: shared,
+            memories: shared.clone(),
+            connections: shared,
         }
     }
 

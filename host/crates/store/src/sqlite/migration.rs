@@ -5,10 +5,12 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::{approvals, audit, memories, notices, presence, questions, sessions, state, timers};
+use super::{
+    approvals, audit, connections, memories, notices, presence, questions, sessions, state, timers,
+};
 
 /// Every step, oldest first. A module that needs a table adds its own step.
-pub(crate) const STEPS: [&[&str]; 10] = [
+pub(crate) const STEPS: [&[&str]; 11] = [
     &[audit::TABLE],
     &[approvals::TABLE],
     &[sessions::TABLES],
@@ -19,6 +21,7 @@ pub(crate) const STEPS: [&[&str]; 10] = [
     &[memories::TABLES],
     &[sessions::USER_COLUMNS, sessions::KEPT_RESULTS_TABLE, approvals::TABLE_WITH_USER],
     &[questions::TABLE],
+    &[connections::TABLE],
 ];
 
 /// The newest schema version.

@@ -6,6 +6,7 @@
 
 mod approvals;
 pub(crate) mod audit;
+mod connections;
 mod memories;
 mod notices;
 mod presence;

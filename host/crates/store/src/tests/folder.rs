@@ -117,12 +117,12 @@ fn a_key_or_head_that_is_not_private_ends_the_log() {
 #[test]
 fn a_newer_database_is_not_touched() {
     let fixture = Fixture::with_records(3);
-    for form in ["11", "99", "-1"] {
+    for form in ["12", "99", "-1"] {
         fixture.sql(&format!("PRAGMA user_version = {form}"));
         let before = fs::read(fixture.path().join(FILE)).unwrap();
         let fresh = HostStore::open(fixture.path()).unwrap();
         let error = fresh.audit.verify(None).wait().unwrap_err();
-        let want = format!("has the form {form}, this program knows forms up to 10");
+        let want = format!("has the form {form}, this program knows forms up to 11");
         assert!(error.to_string().ends_with(&want), "{error}");
         assert!(matches!(error, StoreError::NewerSchema { .. }));
         drop(fresh);
@@ -225,7 +225,7 @@ fn a_failure_to_open_is_not_kept() {
     let fixture = Fixture::with_records(2);
     fixture.sql("PRAGMA user_version = 99");
     assert!(fixture.store.audit.verify(None).wait().is_err());
-    fixture.sql("PRAGMA user_version = 10");
+    fixture.sql("PRAGMA user_version = 11");
     assert!(fixture.verify().is_intact());
 }
 

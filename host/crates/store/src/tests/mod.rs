@@ -22,6 +22,7 @@ use crate::{
 };
 
 mod approvals;
+mod connections;
 mod crash;
 mod folder;
 mod log;
