@@ -19,7 +19,14 @@ const FILE_LINES_MAX: usize = 600;
 /// Packages that only the listed `Cargo.toml` files may name.
 const OWNERS: [(&str, &[&str]); 8] = [
     ("wasmtime", &["host/crates/sandbox/Cargo.toml"]),
-    ("reqwest", &["host/crates/model/Cargo.toml", "host/crates/packages/Cargo.toml"]),
+    (
+        "reqwest",
+        &[
+            "host/crates/connections/Cargo.toml",
+            "host/crates/model/Cargo.toml",
+            "host/crates/packages/Cargo.toml",
+        ],
+    ),
     ("rusqlite", &["host/crates/store/Cargo.toml"]),
     ("croner", &["host/crates/schedule/Cargo.toml"]),
     ("cel", &["host/crates/policy/Cargo.toml"]),
