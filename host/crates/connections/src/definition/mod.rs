@@ -13,7 +13,8 @@ mod names;
 mod place;
 mod request;
 mod template;
-
+#[cfg(test)]
+mod tests;
 mod variables;
 
 use sallyport_contract::{PluginName, ToolName};
