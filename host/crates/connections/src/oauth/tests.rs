@@ -1,0 +1,109 @@
+//! Tokens: when they are due, and what services write about them.
+
+use sallyport_contract::Secret;
+use serde_json::{Value, json};
+
+use super::{BrowserLogin, TokenSet, response::ServiceTokens};
+use crate::Definition;
+
+const NOW_MS: u64 = 1_800_000_000_000;
+
+fn tokens(answer: &Value, asked: &[&str]) -> TokenSet {
+    let response: ServiceTokens = serde_json::from_value(answer.clone()).unwrap();
+    let asked: Vec<String> = asked.iter().map(|scope| (*scope).to_owned()).collect();
+    TokenSet::from_answer(response, &asked, Some(&Secret::new("old")), NOW_MS)
+}
+
+/// Facts of section 9: lifetimes that are missing, in the past, or text.
+#[test]
+fn a_lifetime_may_be_missing_in_the_past_or_text() {
+    for (lifetime, want) in [
+        (json!(3600), Some(3_600_000)),
+        (json!("3600"), Some(3_600_000)),
+        (json!(" 60 "), Some(60_000)),
+        (json!(59.9), Some(59_000)),
+        (json!(0), None),
+        (json!(-5), None),
+        (json!("soon"), None),
+        (json!(null), None),
+        (json!([1]), None),
+    ] {
+        let found = tokens(&json!({"access_token": "a", "expires_in": lifetime}), &[]);
+        assert_eq!(found.expires_at_ms.map(|at| at - NOW_MS), want, "{lifetime}");
+    }
+    assert_eq!(tokens(&json!({"access_token": "a"}), &[]).expires_at_ms, None);
+}
+
+#[test]
+fn a_rotated_token_replaces_the_old_one_and_a_missing_one_keeps_it() {
+    let refresh = |answer: Value| tokens(&answer, &[]).refresh_token.unwrap();
+    assert_eq!(refresh(json!({"access_token": "a", "refresh_token": "new"})).expose(), "new");
+    assert_eq!(refresh(json!({"access_token": "a"})).expose(), "old");
+}
+
+#[test]
+fn permissions_are_those_given_or_else_those_asked_for() {
+    for (scope, want, missing) in [
+        (json!("a b"), "a b", vec![]),
+        (json!("b,a"), "b a", vec![]),
+        (json!(["a"]), "a", vec!["b"]),
+        (json!(""), "a b", vec![]),
+        (json!(null), "a b", vec![]),
+        (json!("c"), "c", vec!["a", "b"]),
+    ] {
+        let found = tokens(&json!({"access_token": "t", "scope": scope}), &["a", "b"]);
+        assert_eq!(found.scope, want, "{scope}");
+        assert_eq!(found.missing_scopes(&["a".to_owned(), "b".to_owned()]), missing, "{scope}");
+    }
+}
+
+/// A token of a minute must not be refreshed at every call, and one of a year without a refresh
+/// token never.
+#[test]
+fn a_token_is_refreshed_ahead_of_its_end_and_no_earlier_than_a_tenth_of_its_life() {
+    let minute = 60_000;
+    for (life_ms, has_refresh, age_ms, is_due) in [
+        (60 * minute, true, 54 * minute, false),
+        (60 * minute, true, 55 * minute, true),
+        (60 * minute, true, 61 * minute, true),
+        (minute, true, 0, false),
+        (minute, true, 53_000, false),
+        (minute, true, 54_000, true),
+        (5 * minute, true, 0, false),
+        (525_600 * minute, false, 525_599 * minute, false),
+        (525_600 * minute, false, 525_601 * minute, false),
+    ] {
+        let set = TokenSet {
+            access_token: Secret::new("a"),
+            refresh_token: has_refresh.then(|| Secret::new("r")),
+            issued_at_ms: NOW_MS,
+            expires_at_ms: Some(NOW_MS + life_ms),
+            scope: String::new(),
+        };
+        assert_eq!(set.is_due(NOW_MS + age_ms), is_due, "{life_ms} {age_ms}");
+        // A clock that was set back does not make it due.
+        assert!(!set.is_due(NOW_MS - 3_600_000));
+    }
+}
+
+#[test]
+fn a_sign_in_has_state_and_pkce_also_where_the_definition_does_not_ask_for_it() {
+    let text = include_str!("../../testdata/google-mail.json");
+    let mail = Definition::parse("google-mail.json", text, &|_| Some("https://x".into())).unwrap();
+    let auth = mail.auth.unwrap();
+    assert!(!auth.requires_pkce);
+    let first = BrowserLogin::begin(&auth, "http://127.0.0.1:7/callback/google-mail").unwrap();
+    let second = BrowserLogin::begin(&auth, "http://127.0.0.1:7/callback/google-mail").unwrap();
+    let value = |login: &BrowserLogin, name: &str| {
+        let mut pairs = login.url.query_pairs();
+        pairs.find(|(own, _)| own == name).map(|(_, value)| value.into_owned())
+    };
+    assert_eq!(value(&first, "code_challenge_method").as_deref(), Some("S256"));
+    assert_eq!(value(&first, "access_type").as_deref(), Some("offline"));
+    assert_eq!(value(&first, "scope").unwrap().split(' ').count(), 5);
+    for name in ["state", "code_challenge"] {
+        assert_ne!(value(&first, name), value(&second, name), "{name}");
+    }
+    let state = value(&first, "state").unwrap();
+    assert!(first.has_state(&state) && !second.has_state(&state) && !first.has_state(""));
+}
