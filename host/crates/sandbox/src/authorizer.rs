@@ -115,6 +115,17 @@ impl GrantOutcome {
     }
 }
 
+/// The header that signs a request in to an account.
+#[derive(Debug, Clone)]
+pub struct AccountCredential {
+    /// The name of the credential in records.
+    pub name: String,
+    /// The name of the header, in lower case.
+    pub header: &'static str,
+    /// Its value.
+    pub value: Secret,
+}
+
 /// Decides what one plugin may do. The answers may change from one host call to the next.
 pub trait HostCallAuthorizer: Send + Sync {
     /// The current grant, as the policy gives it.
@@ -156,6 +167,20 @@ pub trait HostCallAuthorizer: Send + Sync {
     /// The secret is not available. The model may read the message, so it contains no part of the
     /// secret and no path of the host.
     fn look_up_secret(&self, name: &str) -> Result<Secret, String>;
+
+    /// The header that signs a request of the call in to the account of its user, if the plugin has
+    /// such accounts and the request may carry it. The request has passed every other check.
+    ///
+    /// # Errors
+    ///
+    /// The user has no account that can be used now. The model may read the message.
+    fn account_credential<'a>(
+        &'a self,
+        _call: &'a AdmittedCall,
+        _url: &'a Url,
+    ) -> BoxFuture<'a, Result<Option<AccountCredential>, String>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// Looks up an environment variable that the grant names.
     fn environment_variable(&self, name: &str) -> Option<String>;

@@ -53,8 +53,8 @@ mod simulation;
 mod ticker;
 
 pub use authorizer::{
-    FixedGrantAuthorizer, GrantOutcome, HostCallAuthorizer, OutboundAccess, OutboundAccessKind,
-    RunGrants,
+    AccountCredential, FixedGrantAuthorizer, GrantOutcome, HostCallAuthorizer, OutboundAccess,
+    OutboundAccessKind, RunGrants,
 };
 pub use cache::CacheStatistics;
 pub use call_slots::{CallSlot, CallSlotError, CallSlots};
@@ -65,7 +65,10 @@ pub use error::LoadError;
 pub use files::find_path_argument;
 pub use instance_pool::InstanceInfo;
 pub use metadata::ComponentMetadata;
-pub use net::{BodyBufferError, BoxedConnection, DuplexConnection, PendingBody, SystemResolver};
+pub use net::{
+    ActionAnswer, ActionRequest, ActionRequestError, ActionRun, BodyBufferError, BoxedConnection,
+    DuplexConnection, PendingBody, SystemResolver,
+};
 pub use plugin::{Plugin, PluginParts, PluginUnavailable};
 pub use precompile::CompileProgress;
 pub use producers::component_languages;

@@ -23,6 +23,7 @@
 //! lets the host follow some ([`redirect`]). The host keeps no cookies, and no two requests share a
 //! connection.
 
+mod action_run;
 mod coding;
 mod dial;
 pub(crate) mod error_codes;
@@ -50,6 +51,7 @@ use sallyport_policy::RequestFormError;
 use tracing::Instrument as _;
 use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
 
+pub use action_run::{ActionAnswer, ActionRequest, ActionRequestError, ActionRun};
 pub use dial::{BoxedConnection, DuplexConnection};
 pub(crate) use headers::prepare_response_headers;
 pub(crate) use http_usage::HttpUsage;

@@ -14,7 +14,7 @@ use url::Url;
 use wasmtime_wasi_http::Error;
 
 use super::{HttpGate, exchange::PreparedRequest};
-use crate::effect_log::EffectLog;
+use crate::{authorizer::AccountCredential, effect_log::EffectLog};
 
 /// A secret with the header that carries it.
 pub(super) struct HeaderCredential {
@@ -57,6 +57,7 @@ impl HttpGate {
         if prepared.has_left_origin {
             return Ok(credentials);
         }
+        credentials.extend(self.fetch_account_credential(&prepared.url, what).await?);
         for (entry, injection) in matching_injections(grant, &prepared.url) {
             let found = self.run_context.look_up_secret(entry.name.as_str()).await;
             let credential = found.and_then(|secret| {
@@ -72,6 +73,31 @@ impl HttpGate {
             })?);
         }
         Ok(credentials)
+    }
+
+    /// The header that signs a request in to the account of the call's user. It comes first, so that
+    /// a secret that the policy sends in the same header takes its place.
+    async fn fetch_account_credential(
+        &self,
+        url: &Url,
+        what: &str,
+    ) -> Result<Option<HeaderCredential>, Error> {
+        let Some(call) = self.run_context.call() else { return Ok(None) };
+        let found = self.run_context.authorizer().account_credential(call, url).await;
+        let credential = found.and_then(|credential| {
+            let Some(AccountCredential { name, header, value }) = credential else {
+                return Ok(None);
+            };
+            let unfit = || "it holds what a header cannot hold".to_owned();
+            let mut value = HeaderValue::try_from(value.expose()).map_err(|_| unfit())?;
+            value.set_sensitive(true);
+            let origin = url.origin().ascii_serialization();
+            let header = HeaderName::from_static(header);
+            Ok(Some(HeaderCredential { name, origin, header, value }))
+        });
+        credential.map_err(|reason| {
+            self.refuse_request(what, format!("it is not sent without an account: {reason}"))
+        })
     }
 
     /// Returns the scanner for requests to this URL. The keys of model providers are known by their
