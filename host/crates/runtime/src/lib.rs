@@ -29,6 +29,7 @@
 
 pub mod atomic_file;
 pub mod config;
+pub mod connections;
 mod executor;
 pub mod file_write;
 pub mod gate;

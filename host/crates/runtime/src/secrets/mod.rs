@@ -14,5 +14,18 @@ mod value;
 mod vault;
 
 pub use error::{SecretAction, SecretProblem, VaultError};
+use std::path::Path;
 pub use value::{VALUE_BYTES_MAX, parse_secret_value};
+
+use sallyport_contract::Secret;
+
 pub use vault::{FETCH_TIME_MAX, SecretRemark, Vault, check_writable};
+
+/// Returns the value in a private file.
+///
+/// # Errors
+///
+/// The file is missing, is not private, or has no value.
+pub(crate) fn read_secret_file(path: &Path) -> Result<Secret, SecretProblem> {
+    file::read(path)
+}

@@ -1,0 +1,144 @@
+//! What a model is told about the plugins that have accounts: all of them, or those it names.
+
+use std::sync::Arc;
+
+use sallyport_connections::{Action, Definition};
+use sallyport_policy::ActionRuleKind;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{AccountError, ConnectionDesk};
+
+/// Longest text about connections in a system prompt, in tokens of about four bytes: a small part of
+/// what a model can read.
+pub const CONTEXT_TOKENS_MAX: usize = 400;
+
+/// Bytes of a token, as a rule of thumb.
+const TOKEN_BYTES: usize = 4;
+
+/// What to tell of a plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContextDetail {
+    /// Limits and confirmations.
+    pub rules: bool,
+    /// Messages about results and failures.
+    pub guidance: bool,
+}
+
+/// The plugins that a model can use, and those that it could.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ConnectionContext {
+    /// Plugins whose actions can run.
+    pub connected: Vec<Value>,
+    /// Plugins that the user would have to connect.
+    pub available: Vec<Value>,
+    /// Plugins whose connection has expired.
+    pub expired: Vec<Value>,
+}
+
+/// Returns the context of a user. `only` names the plugins; without it, all are told.
+///
+/// # Errors
+///
+/// The store cannot be used.
+pub async fn connection_context(
+    desk: &ConnectionDesk,
+    user: &str,
+    definitions: &[Arc<Definition>],
+    only: Option<&[String]>,
+    detail: ContextDetail,
+) -> Result<ConnectionContext, AccountError> {
+    let mut context =
+        ConnectionContext { connected: Vec::new(), available: Vec::new(), expired: Vec::new() };
+    let is_wanted = |definition: &&Arc<Definition>| {
+        only.is_none_or(|names| names.iter().any(|name| name == definition.name.as_str()))
+    };
+    let connections = desk.list(user).await?;
+    for definition in definitions.iter().filter(is_wanted) {
+        let of = connections.iter().find(|one| one.plugin_key == definition.name.as_str());
+        match (definition.needs_connection(), of.map(|one| one.status)) {
+            (false, _) | (true, Some("active")) => {
+                context.connected.push(full_text(definition, detail));
+            }
+            (true, Some("expired")) => context.expired.push(short_text(definition)),
+            (true, _) => context.available.push(short_text(definition)),
+        }
+    }
+    Ok(context)
+}
+
+fn short_text(definition: &Definition) -> Value {
+    json!({
+        "name": definition.name.as_str(),
+        "displayName": definition.shown_name(),
+        "description": definition.description,
+        "category": definition.category,
+        "context": definition.context,
+        "connect": format!("sallyport connection add {}", definition.name),
+    })
+}
+
+fn full_text(definition: &Definition, detail: ContextDetail) -> Value {
+    let actions = definition.actions.iter().map(|action| action_text(action, detail));
+    json!({
+        "name": definition.name.as_str(),
+        "displayName": definition.shown_name(),
+        "description": definition.description,
+        "category": definition.category,
+        "context": definition.context,
+        "actions": actions.collect::<Vec<_>>(),
+    })
+}
+
+fn action_text(action: &Action, detail: ContextDetail) -> Value {
+    let mut text = json!({
+        "name": action.name.as_str(),
+        "description": action.description,
+        "usage_context": action.usage_context,
+        "parameters": action.parameters,
+    });
+    if detail.rules {
+        let of_kind = |kind| {
+            let rules = action.rules.messages().filter(move |(own, _)| *own == kind);
+            rules.map(|(_, message)| message).collect::<Vec<_>>()
+        };
+        text["rules"] = json!({
+            "limits": of_kind(ActionRuleKind::Limit),
+            "confirmations": of_kind(ActionRuleKind::Confirmation),
+        });
+    }
+    if detail.guidance {
+        text["output_guidance"] = json!({
+            "success_message": action.guidance.success_message,
+            "common_errors": action.guidance.common_errors,
+        });
+    }
+    text
+}
+
+impl ConnectionContext {
+    /// The context as a part of a system prompt, of at most [`CONTEXT_TOKENS_MAX`] tokens. `None`
+    /// if there is nothing that the list of tools does not tell already.
+    pub fn prompt_text(&self) -> Option<String> {
+        let line = |plugin: &Value, what: &str| {
+            let text = |key: &str| plugin[key].as_str().unwrap_or_default().to_owned();
+            format!("- {} ({what}): {}. {}", text("name"), text("description"), text("connect"))
+        };
+        let expired = self.expired.iter().map(|plugin| line(plugin, "expired"));
+        let available = self.available.iter().map(|plugin| line(plugin, "not connected"));
+        let mut text =
+            "These plugins need an account that the user has to connect with the command \
+                        at the end of the line. Tell the user when one would help.\n"
+                .to_owned();
+        let before = text.len();
+        for line in expired.chain(available) {
+            if text.len() + line.len() >= CONTEXT_TOKENS_MAX * TOKEN_BYTES {
+                text.push_str("- and more: sallyport connection list\n");
+                break;
+            }
+            text.push_str(&line);
+            text.push('\n');
+        }
+        (text.len() > before).then_some(text)
+    }
+}
