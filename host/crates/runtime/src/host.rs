@@ -21,6 +21,7 @@ use tokio::sync::{Mutex, broadcast};
 
 use crate::{
     config::{ConfigError, HostSettings},
+    connections::ConnectionDesk,
     gate::{Activity, Gate, GateParts, GrantDesk, MessageSink, PolicyLoadError},
     load_reports::report_still_compiling,
     lock::LockError,
@@ -199,6 +200,7 @@ impl Host {
             audit: Some(Arc::clone(&log)),
             grant_desk,
             approval_hook: settings.approvals.approval_hook(),
+            connections: Some(open_connections(settings, &store)),
         };
         let gate = Gate::open(parts)?;
         gate.add_redacted_keys(settings.server_keys());
@@ -496,6 +498,11 @@ pub fn open_store(settings: &HostSettings) -> Result<HostStore, StoreError> {
     HostStore::open(&settings.paths.state)
 }
 
+/// Returns the accounts that users have connected.
+pub fn open_connections(settings: &HostSettings, store: &HostStore) -> Arc<ConnectionDesk> {
+    ConnectionDesk::new(Arc::clone(&store.connections), &settings.paths.state)
+}
+
 /// Returns every secret that the policy names, with the source of its value.
 ///
 /// # Errors
@@ -576,5 +583,6 @@ fn open_inspection_gate(
         audit: None,
         grant_desk: Arc::default(),
         approval_hook: None,
+        connections: None,
     })
 }

@@ -27,6 +27,7 @@
 //! - [`bounded_lines`]: reads the messages of a client, one per line.
 //! - [`file_write`]: what a call would write into a file, for the user.
 
+mod actions;
 pub mod atomic_file;
 pub mod config;
 pub mod connections;

@@ -4,7 +4,9 @@ mod component;
 
 use std::{path::Path, sync::Arc};
 
-use sallyport_contract::{AdmittedCall, BoxFuture, CallReport};
+use sallyport_connections::Definition;
+use sallyport_contract::{AdmittedCall, BoxFuture, CallReport, ToolName};
+use sallyport_policy::ActionRules;
 
 pub(crate) use component::LazyComponent;
 
@@ -21,6 +23,8 @@ pub enum PluginKind {
     Script,
     /// A server of the Model Context Protocol.
     McpServer,
+    /// A definition: one JSON file, whose actions say their requests or belong to a component.
+    Definition,
     /// A plugin that is compiled into the host.
     Internal,
 }
@@ -33,6 +37,7 @@ impl PluginKind {
             Self::Command => "command",
             Self::Script => "script",
             Self::McpServer => "mcp",
+            Self::Definition => "definition",
             Self::Internal => "internal",
         }
     }
@@ -57,6 +62,16 @@ pub(crate) trait PluginExecutor: Send + Sync {
     /// Ends what the plugin keeps running.
     fn stop(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
+    }
+
+    /// The rules that the plugin's author states for a tool.
+    fn action_rules(&self, _tool: &ToolName) -> Option<&ActionRules> {
+        None
+    }
+
+    /// The definition that it runs, if it is one.
+    fn definition(&self) -> Option<&Arc<Definition>> {
+        None
     }
 
     /// The component that runs, if it is one.

@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{
     Gate, SecretLookupError,
+    account::AccountToken,
     approver::{AuthorizationReason, AuthorizationRequest},
     grant_desk::GrantHolder,
     grant_questions::RefusedAction,
     preview::build_preview,
     user_grants::{ExtendedGrant, ExtendedGrants, UserGrantError},
 };
+use sallyport_connections::Definition;
 use sallyport_contract::{
     AdmittedCall, ApprovalObstacle, BoxFuture, Decision, Denial, DenialReason, LOCAL_USER,
     Redactor, RequestedCall, Secret, Services, ToolCallContext, ToolId,
@@ -19,10 +21,11 @@ use sallyport_policy::{
     Grant, Manifest, Policy, PolicyQuestion, PolicyVerdict, ProxyTable, edit::GrantAddition,
 };
 use sallyport_sandbox::{
-    BodyBufferError, GrantOutcome, HostCallAuthorizer, OutboundAccess, OutboundAccessKind,
-    RunGrants,
+    AccountCredential, BodyBufferError, GrantOutcome, HostCallAuthorizer, OutboundAccess,
+    OutboundAccessKind, RunGrants,
 };
 use serde_json::{Map, Value};
+use url::Url;
 
 /// The facts about a plugin that do not change while it is loaded.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub(crate) struct PluginInfo {
     pub(crate) settings: Map<String, Value>,
     /// Digest of its component.
     pub(crate) digest: String,
+    /// Its definition, if it is one.
+    pub(crate) definition: Option<Arc<Definition>>,
 }
 
 /// Supervises one plugin.
@@ -252,6 +257,17 @@ impl HostCallAuthorizer for PluginAuthorizer {
         found.map_err(|error| match error {
             SecretLookupError::NotInPolicy => error.to_string(),
             SecretLookupError::Vault(error) => error.model_message(),
+        })
+    }
+
+    fn account_credential<'a>(
+        &'a self,
+        call: &'a AdmittedCall,
+        _url: &'a Url,
+    ) -> BoxFuture<'a, Result<Option<AccountCredential>, String>> {
+        Box::pin(async move {
+            let token = self.account_token(call).await.map_err(|failure| failure.message)?;
+            Ok(token.map(AccountToken::into_credential))
         })
     }
 

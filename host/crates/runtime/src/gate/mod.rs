@@ -11,8 +11,11 @@
 //!   session, and `user_grants` has the policy that results.
 //! - `call_limits`: the limits that count the calls of all plugins together.
 //!
+//! - `account`: signs the requests of a plugin in to the account of the call's user.
+//!
 //! The registry consults the gate before a call, and the sandbox does while a call runs.
 
+mod account;
 mod approval_desk;
 pub mod approval_hook;
 pub mod approver;
@@ -44,6 +47,7 @@ pub use policy_store::{PolicyLoadError, PolicySnapshot, PolicyStore};
 use self::{approval_desk::ApprovalDesk, call_limits::SharedCallLimits};
 use crate::{
     config::{Env, PolicyFiles},
+    connections::ConnectionDesk,
     secrets::{Vault, VaultError},
 };
 
@@ -76,6 +80,8 @@ pub struct GateParts {
     pub grant_desk: Arc<GrantDesk>,
     /// Receives each question, if the operator has configured one.
     pub approval_hook: Option<ApprovalHook>,
+    /// The accounts of users; missing where no plugin is called.
+    pub connections: Option<Arc<ConnectionDesk>>,
 }
 
 /// Where changes of the policy are recorded, and on whose behalf.
@@ -108,6 +114,7 @@ pub struct Gate {
     pub(crate) call_limits: SharedCallLimits,
     pub(crate) audit: Option<GateAudit>,
     pub(crate) grant_desk: Arc<GrantDesk>,
+    pub(crate) connections: Option<Arc<ConnectionDesk>>,
 }
 
 impl Gate {
@@ -140,6 +147,7 @@ impl Gate {
             call_limits,
             audit,
             grant_desk: parts.grant_desk,
+            connections: parts.connections,
         }))
     }
 

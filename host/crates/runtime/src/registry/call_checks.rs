@@ -11,7 +11,10 @@ use sallyport_contract::{
     AdmittedCall, CallFailure, CallReport, Decision, Denial, Effect, FailureKind, Outcome,
     RequestedCall, ToolDescriptor, ToolId, json,
 };
-use sallyport_policy::{Capability, FsAccess, Grant, PolicyQuestion, question::ROLE_PREFIX};
+use sallyport_policy::{
+    ActionRuleKind, AppliedActionRule, Capability, FsAccess, Grant, PolicyQuestion, PolicyVerdict,
+    question::ROLE_PREFIX,
+};
 use sallyport_sandbox::{GrantOutcome, RunGrants, find_path_argument};
 use serde_json::Value;
 
@@ -45,16 +48,12 @@ pub(super) async fn admit_call(
         None => None,
     };
     let grant = plugin.authorizer.policy_and_grant(&call.context, &run_grants).1;
-    let policy = gate.policy_store.current().policy;
-    let question = PolicyQuestion {
-        tool: &call.tool,
-        digest: plugin.digest(),
-        arguments: &arguments,
-        context: &call.context,
-    };
     let verdict = match tool {
-        Some(_) => policy.decide_call(&question, &grant),
-        None => policy.decide_role(&question, &grant),
+        Some(_) => judge_call(gate, plugin, &call, &arguments, &grant).0,
+        None => {
+            let question = policy_question(plugin, &call, &arguments);
+            gate.policy_store.current().policy.decide_role(&question, &grant)
+        }
     };
     let request = AuthorizationRequest {
         call: &call,
@@ -70,6 +69,99 @@ pub(super) async fn admit_call(
     let admitted = AdmittedCall::new(call, arguments);
     let admitted = admitted.with_authorization_reason(reason.into_text()).with_user_answer(answer);
     Ok(admitted.with_grant_answer(grant_answer))
+}
+
+fn policy_question<'a>(
+    plugin: &'a RegisteredPlugin,
+    call: &'a RequestedCall,
+    arguments: &'a Value,
+) -> PolicyQuestion<'a> {
+    PolicyQuestion { tool: &call.tool, digest: plugin.digest(), arguments, context: &call.context }
+}
+
+/// The verdict on a call of a tool: that of the policy, which the rules of the plugin's author can
+/// only tighten, and those rules.
+fn judge_call(
+    gate: &Gate,
+    plugin: &RegisteredPlugin,
+    call: &RequestedCall,
+    arguments: &Value,
+    grant: &Grant,
+) -> (PolicyVerdict, Vec<AppliedActionRule>) {
+    let question = policy_question(plugin, call, arguments);
+    let rules = plugin.executor.action_rules(&call.tool.tool);
+    let applied = rules.map(|rules| rules.applied_to(&question, grant)).unwrap_or_default();
+    let verdict = gate.policy_store.current().policy.decide_call(&question, grant);
+    (verdict.tightened_by(&applied), applied)
+}
+
+/// The result of checking a call without making it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct CallCheck {
+    /// Whether the call could be made, perhaps after a confirmation.
+    pub valid: bool,
+    /// What is wrong with it, one sentence each.
+    pub errors: Vec<String>,
+    /// What the user would be asked.
+    pub confirmations_required: Vec<String>,
+    /// Whether a limit or the policy blocks it.
+    pub blocked: bool,
+}
+
+/// Checks a call as [`admit_call`] does, and asks nobody.
+pub(super) fn check_call(
+    gate: &Gate,
+    plugin: &RegisteredPlugin,
+    tool: usize,
+    mut call: RequestedCall,
+) -> CallCheck {
+    if call.arguments.trim().is_empty() {
+        call.arguments = "{}".to_owned();
+    }
+    let mut check = CallCheck {
+        valid: false,
+        errors: Vec::new(),
+        confirmations_required: Vec::new(),
+        blocked: false,
+    };
+    let arguments = match check_arguments(plugin, Some(tool), &call) {
+        Ok(arguments) => arguments,
+        Err(outcome) => {
+            check.errors = argument_errors(outcome);
+            return check;
+        }
+    };
+    let grant = plugin.session_grant(&call.context);
+    let (verdict, applied) = judge_call(gate, plugin, &call, &arguments, &grant);
+    let of_kind = |kind| {
+        let rules = applied.iter().filter(move |rule| rule.kind == kind);
+        rules.map(|rule| rule.message.clone()).collect::<Vec<_>>()
+    };
+    let denial = plugin.unconditional_denial_under(&grant);
+    check.blocked = verdict.decision == Decision::Deny || denial.is_some();
+    check.errors = of_kind(ActionRuleKind::Limit);
+    if let (true, true) = (check.blocked, check.errors.is_empty()) {
+        let reason = denial.map_or(verdict.reason.clone(), |denial| denial.to_string());
+        check.errors.push(reason);
+    }
+    check.confirmations_required = of_kind(ActionRuleKind::Confirmation);
+    if verdict.decision == Decision::Ask && check.confirmations_required.is_empty() {
+        check.confirmations_required.push(verdict.reason);
+    }
+    check.valid = !check.blocked;
+    check
+}
+
+fn argument_errors(outcome: Outcome) -> Vec<String> {
+    match outcome {
+        Outcome::InvalidArguments(failure) | Outcome::Failed(failure) => {
+            // The list follows a heading that repeats the tool's name.
+            let message = failure.message;
+            let list = message.split_once(": ").map_or(&*message, |(_, list)| list);
+            list.split("; ").map(str::to_owned).collect()
+        }
+        other => vec![other.as_str().to_owned()],
+    }
 }
 
 /// Asks the user for the grant without which a plugin cannot run at all. Returns the answer.

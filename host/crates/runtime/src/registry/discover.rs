@@ -1,8 +1,8 @@
 //! Discovers plugins: decides which entries of a plugin folder are plugins.
 //!
 //! A plugin is a folder with a `plugin.toml` and a component next to it, a folder with only a
-//! component, a single `.wasm` file, or a folder with a `definition.json` and a program. A
-//! component without a manifest beside it may have one inside, in a custom section. One without any
+//! component, a single `.wasm` file, a folder with a `definition.json` and a program, or a
+//! definition: a file `NAME.json`, alone or in a folder `NAME`. A component without a manifest beside it may have one inside, in a custom section. One without any
 //! requests nothing, so it can be granted nothing. An invalid plugin
 //! is reported and does not affect the others.
 
@@ -19,6 +19,8 @@ use sallyport_sandbox::read_embedded_manifest;
 use sallyport_untrusted_file as untrusted_file;
 
 use crate::{
+    actions::{ActionPlugin, definition_file, is_definition_file},
+    config::Env,
     internal::InternalTool,
     mcp::McpServer,
     script::{DEFINITION_FILE, ScriptPlugin},
@@ -45,6 +47,8 @@ pub(super) enum CandidateSource {
     Component(PathBuf),
     /// A folder with a definition and a program.
     Script(Box<ScriptPlugin>),
+    /// One JSON file, perhaps with a component.
+    Definition(Box<ActionPlugin>),
     /// An MCP server.
     McpServer(Arc<McpServer>),
     /// A plugin that is compiled into the host.
@@ -61,6 +65,11 @@ impl PluginCandidate {
     pub(super) fn from_mcp_server(server: McpServer) -> Self {
         let manifest = Manifest::for_mcp_server(server.name().clone());
         Self { manifest, source: CandidateSource::McpServer(Arc::new(server)) }
+    }
+
+    fn from_definition(plugin: ActionPlugin) -> Self {
+        let manifest = plugin.manifest.clone();
+        Self { manifest, source: CandidateSource::Definition(Box::new(plugin)) }
     }
 
     fn from_script(script_plugin: ScriptPlugin) -> Self {
@@ -80,6 +89,7 @@ impl CandidateSource {
         match self {
             Self::Component(file) => Some(file),
             Self::Script(script_plugin) => Some(&script_plugin.script.program.path),
+            Self::Definition(plugin) => Some(&plugin.file),
             Self::McpServer(server) => Some(server.program()),
             Self::Internal(_) => None,
         }
@@ -119,13 +129,16 @@ impl PluginProblem {
 pub(super) fn discover_plugins(
     folders: &[PathBuf],
     named: bool,
+    env: &Env,
 ) -> (Vec<PluginCandidate>, Vec<PluginProblem>) {
     let (mut candidates, mut problems) = (Vec::new(), Vec::new());
     for folder in folders {
         match read_folder_entries(folder) {
             Ok(entries) => {
-                for entry in entries {
-                    match candidate_from_path(&entry) {
+                let is_of_definition =
+                    |entry: &PathBuf| is_wasm_file(entry) && entry.with_extension("json").is_file();
+                for entry in entries.iter().filter(|entry| !is_of_definition(entry)) {
+                    match candidate_from_path(entry, env) {
                         Ok(found) => candidates.extend(found),
                         Err(problem) => problems.push(problem),
                     }
@@ -146,10 +159,14 @@ pub(super) fn discover_plugins(
 }
 
 /// Finds the plugin of one file or folder. A component next to a manifest is the plugin of that.
-pub(super) fn discover_plugin_file(path: &Path) -> (Vec<PluginCandidate>, Vec<PluginProblem>) {
+pub(super) fn discover_plugin_file(
+    path: &Path,
+    env: &Env,
+) -> (Vec<PluginCandidate>, Vec<PluginProblem>) {
     let manifest = path.with_file_name(MANIFEST);
     let found = match path.is_dir() {
-        true => candidate_from_path(path),
+        true => candidate_from_path(path, env),
+        false if is_definition_file(path) => definition_candidate(path, env).map(Some),
         false if manifest.is_file() => {
             candidate_with_manifest(&manifest, Some(path.to_owned())).map(Some)
         }
@@ -171,8 +188,14 @@ fn read_folder_entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Returns `None` for an entry that does not look like a plugin.
-fn candidate_from_path(path: &Path) -> Result<Option<PluginCandidate>, PluginProblem> {
+fn candidate_from_path(path: &Path, env: &Env) -> Result<Option<PluginCandidate>, PluginProblem> {
+    if let Some(definition) = path.is_dir().then(|| definition_file(path)).flatten() {
+        return definition_candidate(&definition, env).map(Some);
+    }
     if !path.is_dir() {
+        if is_definition_file(path) {
+            return definition_candidate(path, env).map(Some);
+        }
         return if is_wasm_file(path) {
             candidate_without_manifest(path, path.to_owned()).map(Some)
         } else {
@@ -209,6 +232,28 @@ fn script_candidate(
     script_plugin
         .map(PluginCandidate::from_script)
         .map_err(|error| PluginProblem::new(folder, error.to_string(), error.hint()))
+}
+
+/// A definition with the component beside it: the one with its name, or the only one in a folder
+/// that has the definition's name.
+fn definition_candidate(file: &Path, env: &Env) -> Result<PluginCandidate, PluginProblem> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    let has_own_folder = definition_file(folder).is_some_and(|own| own == file);
+    let beside = file.with_extension("wasm");
+    let component = match has_own_folder {
+        true => find_only_component(folder)?,
+        false => is_wasm_file(&beside).then_some(beside).filter(|path| path.is_file()),
+    };
+    let manifest = folder.join(MANIFEST);
+    let manifest = match (&component, has_own_folder && manifest.is_file()) {
+        (_, true) => Some(read_manifest(&manifest)?),
+        (Some(component), false) => embedded_manifest(component)?,
+        (None, false) => None,
+    };
+    let plugin = ActionPlugin::read(file, component, manifest, env);
+    plugin
+        .map(PluginCandidate::from_definition)
+        .map_err(|error| PluginProblem::new(file, error.to_string(), error.hint()))
 }
 
 fn candidate_with_manifest(

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use sallyport_connections::Definition;
 use sallyport_contract::{
     CallFailure, Denial, FailureKind, PluginName, ToolCallContext, ToolDescriptor, ToolId,
 };
@@ -183,6 +184,11 @@ impl RegisteredPlugin {
         let is_program = matches!(self.kind(), PluginKind::Script | PluginKind::McpServer);
         let is_denied = is_program && !grant.has_capability(Capability::Process);
         is_denied.then(|| script::native_run_denial(grant))
+    }
+
+    /// Its definition, if it is one JSON file.
+    pub fn definition(&self) -> Option<&Arc<Definition>> {
+        self.executor.definition()
     }
 
     /// Its pin, for the lock.

@@ -13,6 +13,8 @@
 //! When the plugins are loaded again, a plugin of which nothing has changed is kept as it is, with
 //! its compiled code and its instances.
 
+mod definition;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -155,10 +157,11 @@ impl Registry {
 fn find_candidates(parts: &LoadParts<'_>) -> (Vec<PluginCandidate>, Vec<PluginProblem>) {
     let settings = parts.settings;
     if let PluginSelection::File(file) = &parts.selection {
-        return discover_plugin_file(file);
+        return discover_plugin_file(file, &settings.env);
     }
     let named = settings.plugin_dirs_origin != SettingOrigin::Default;
-    let (mut candidates, mut problems) = discover_plugins(&settings.plugin_dirs, named);
+    let (mut candidates, mut problems) =
+        discover_plugins(&settings.plugin_dirs, named, &settings.env);
     let internal = internal::enabled_tools(settings.internal).into_iter();
     candidates.extend(internal.map(PluginCandidate::from_internal_tool));
     let servers = settings.mcp_servers.iter().chain(parts.added_servers);
@@ -208,6 +211,12 @@ fn find_unchanged_plugin(
             parts.sandbox.open_component(path).ok()?.digest().to_owned()
         }
         CandidateSource::Script(script_plugin) => script_plugin.script.digest.to_string(),
+        CandidateSource::Definition(plugin) => {
+            let component =
+                plugin.component.as_ref().map(|path| parts.sandbox.open_component(path));
+            let component = component.transpose().ok()?;
+            plugin.digest(component.as_ref().map(ComponentFile::digest))
+        }
         CandidateSource::McpServer(server) => server.digest().to_owned(),
         CandidateSource::Internal(_) => internal_plugin_digest(&candidate.manifest),
     };
@@ -331,6 +340,9 @@ fn load_candidate(
         (CandidateSource::Script(script_plugin), component) => {
             Ok(load_script_plugin(parts, *script_plugin, component))
         }
+        (CandidateSource::Definition(plugin), component) => {
+            Ok(definition::load_definition(parts, manifest, &plugin, component))
+        }
         (CandidateSource::McpServer(server), _) => Ok(load_mcp_server(manifest, server)),
         (CandidateSource::Internal(tool), _) => Ok(load_internal_plugin(manifest, tool)),
         (CandidateSource::Component(path), None) => Err(PluginProblem::new(
@@ -360,7 +372,8 @@ fn build_entry(
     let LoadedPlugin { manifest, executor, digest, tools, remarks, setup_file, component, .. } =
         loaded_plugin;
     let schemas = tools.iter().map(|_| ToolSchemas::default()).collect();
-    let plugin_info = PluginInfo { manifest, settings: given, digest };
+    let definition = executor.definition().cloned();
+    let plugin_info = PluginInfo { manifest, settings: given, digest, definition };
     let authorizer = Arc::new(PluginAuthorizer::new(Arc::clone(&parts.gate), plugin_info));
     let entry =
         RegisteredPlugin { authorizer, executor, tools, availability, schemas, remarks, component };

@@ -17,7 +17,7 @@ mod replaced;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use sallyport_contract::{PluginName, ToolDescriptor, ToolId};
+use sallyport_contract::{PluginName, Principal, RequestedCall, ToolDescriptor, ToolId};
 use sallyport_model::openai;
 use sallyport_policy::{PluginRole, source::nearest_match};
 use sallyport_sandbox::{CacheStatistics, LoadError, Sandbox, compile::CompilerIsolation};
@@ -27,6 +27,7 @@ use crate::gate::Gate;
 
 pub use crate::executor::PluginKind;
 pub use audited_registry::AuditedRegistry;
+pub use call_checks::CallCheck;
 pub use discover::PluginProblem;
 pub(crate) use discover::{MANIFEST, is_wasm_file};
 pub use entry::{ComponentFacts, PluginAvailability, RegisteredPlugin};
@@ -196,6 +197,25 @@ impl Registry {
     ) -> Result<&Arc<RegisteredPlugin>, PluginLookupError> {
         let entry = self.find_plugin(name)?;
         entry.require_usable().map(|()| entry)
+    }
+
+    /// Checks a call as it is checked before it runs, with its author's rules and the policy. It
+    /// asks nobody and runs nothing. `arguments` is JSON text.
+    ///
+    /// # Errors
+    ///
+    /// The tool does not exist or cannot be used.
+    pub fn check_call(
+        &self,
+        principal: &Principal,
+        tool: ToolId,
+        arguments: String,
+    ) -> Result<CallCheck, PluginLookupError> {
+        let plugin = self.find_plugin(tool.plugin.as_str())?;
+        let index = plugin.find_usable_tool(&tool)?;
+        let context = principal.call_context("check".to_owned(), "check");
+        let call = RequestedCall { context, tool, arguments };
+        Ok(call_checks::check_call(&self.gate, plugin, index, call))
     }
 
     /// Finds a callable tool.

@@ -26,7 +26,7 @@ pub fn find_installed_plugins(settings: &HostSettings) -> Vec<InstalledPlugin> {
     let resolver = Arc::new(SystemResolver::default());
     // Without a cache there is nothing to read, and this does not create it.
     let sandbox = settings.paths.cache.is_dir().then(|| create_idle_sandbox(settings, resolver));
-    let (mut candidates, _) = discover_plugins(&settings.plugin_dirs, false);
+    let (mut candidates, _) = discover_plugins(&settings.plugin_dirs, false, &settings.env);
     let servers = settings.mcp_servers.iter().filter_map(|(name, server)| {
         McpServer::new(name, server, &settings.env, &settings.paths.cache).ok()
     });
@@ -52,6 +52,7 @@ fn installed_plugin(candidate: PluginCandidate, sandbox: Option<&Sandbox>) -> In
             sandbox.and_then(|sandbox| sandbox.cached_tools(&path, &manifest.name))
         }
         CandidateSource::Script(script_plugin) => Some(vec![script_plugin.tool]),
+        CandidateSource::Definition(plugin) => Some(plugin.tools),
         CandidateSource::McpServer(server) => server.remembered_tools(),
         CandidateSource::Internal(tool) => Some(tool.tools()),
     };

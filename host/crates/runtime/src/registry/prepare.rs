@@ -101,6 +101,10 @@ fn read_candidate(
             }
             ProgramKind::Native => None,
         },
+        CandidateSource::Definition(plugin) => {
+            let component = plugin.component.as_ref()?;
+            Some(read_component_plugin(parts, &candidate.manifest, component))
+        }
         CandidateSource::McpServer(_) | CandidateSource::Internal(_) => None,
     }
 }
