@@ -17,6 +17,7 @@ use super::{
     audit::AuditCommand,
     completion::NameKind,
     config::{ConfigCommand, TrustArgs},
+    connection::ConnectionCommand,
     guided_setup::SetupArgs,
     listen::ListenArgs,
     mcp::McpArgs,
@@ -83,7 +84,7 @@ pub(super) enum CliCommand {
     /// List, inspect and accept plugins
     #[command(subcommand)]
     Plugin(PluginCommand),
-    /// List and inspect tools
+    /// List, inspect and check tools
     #[command(subcommand)]
     Tool(ToolCommand),
     /// List, show and answer the questions of other programs that run
@@ -105,6 +106,9 @@ pub(super) enum CliCommand {
     /// List, check, set and remove the values of secrets
     #[command(subcommand)]
     Secret(SecretCommand),
+    /// Connect accounts at outside services; list, show, refresh and remove them
+    #[command(subcommand)]
+    Connection(ConnectionCommand),
     /// List, show, search, resume, fork, export and remove sessions
     #[command(subcommand)]
     Session(SessionCommand),
@@ -301,6 +305,17 @@ pub(super) enum ToolCommand {
     /// List the tools; with --output json, the definitions that a model gets
     #[command(visible_alias = "ls")]
     List(OutputArgs),
+    /// Check a call without making it: its arguments, its plugin's rules and the policy
+    Check {
+        /// The tool
+        #[arg(value_name = "PLUGIN.TOOL", add = NameKind::Tool)]
+        name: String,
+        /// The arguments, as a JSON object
+        #[arg(value_name = "JSON", default_value = "{}")]
+        arguments: String,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
     /// Show one tool with the schema of its arguments
     Show {
         /// The tool

@@ -2,9 +2,10 @@
 //!
 //! The output sums up what is fine, and shows in detail what is not. Only the cache may change. No key is printed.
 
+mod stored;
+
 use std::path::Path;
 
-use sallyport_contract::LOCAL_USER;
 use sallyport_policy::{PluginRole, UngrantedRequest};
 use sallyport_runtime::{
     config::{ConfigFlags, HostSettings, ModelChoice, trust},
@@ -14,7 +15,6 @@ use sallyport_runtime::{
     session::ModelHandle,
 };
 use sallyport_sandbox::compile::{CompilerIsolation, IsolationLayerStatus};
-use sallyport_store::sessions::SessionFilter;
 use sallyport_terminal::listing::ListRow;
 use serde::Serialize;
 use serde_json::json;
@@ -132,7 +132,8 @@ async fn run_checks(settings: &HostSettings, out: &CliOutput) -> Vec<DoctorCheck
     checks.extend(check_project(settings));
     checks.extend(check_secrets(settings, &registry));
     checks.push(check_audit(settings).await);
-    checks.push(check_sessions(settings).await);
+    checks.push(stored::check_sessions(settings).await);
+    checks.push(stored::check_connections(settings).await);
     checks.push(check_terminal(settings, out));
     checks.push(check_plugin_folders(settings, &registry));
     checks.extend(check_plugins(&registry));
@@ -214,24 +215,6 @@ async fn check_audit(settings: &HostSettings) -> DoctorCheck {
         Ok(_) => {
             DoctorCheck::warning(id, "it is not intact", "`sallyport audit verify` tells where")
         }
-        Err(failure) => DoctorCheck::from_failure(id, failure, "mend the folder"),
-    }
-}
-
-/// Counts the stored sessions. The check creates no database.
-async fn check_sessions(settings: &HostSettings) -> DoctorCheck {
-    let id = "sessions";
-    if folder_bytes(&settings.paths.state).is_none() {
-        return DoctorCheck::ok(id, "none yet");
-    }
-    let found = match setup::open_store(settings) {
-        Ok(store) => {
-            store.sessions.list(SessionFilter::of_user(LOCAL_USER)).await.map_err(Into::into)
-        }
-        Err(failure) => Err(failure),
-    };
-    match found {
-        Ok(found) => DoctorCheck::ok(id, format!("{} are kept", found.len())),
         Err(failure) => DoctorCheck::from_failure(id, failure, "mend the folder"),
     }
 }

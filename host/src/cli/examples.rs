@@ -44,6 +44,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
     ("tool", &[
         ("sallyport tool list", "List the tools"),
         ("sallyport tool show files.read", "Show a tool with its arguments"),
+        ("sallyport tool check files.read '{\"path\": \"a.txt\"}'", "Check a call without making it"),
         ("sallyport tool list --output json", "Print what the model gets"),
     ]),
     ("policy", &[
@@ -80,6 +81,11 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("sallyport approval list", "List the questions that wait for an answer"),
         ("sallyport approval show 1a2b", "Show a question, and its hash"),
         ("sallyport approval answer 1a2b", "Answer it here"),
+    ]),
+    ("connection", &[
+        ("sallyport connection list", "List the plugins that have accounts"),
+        ("sallyport connection add google-mail", "Sign in and connect an account"),
+        ("sallyport connection add github --device", "Sign in on another device"),
     ]),
     ("session", &[
         ("sallyport session list --here", "List the sessions of this folder"),

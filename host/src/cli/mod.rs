@@ -17,6 +17,7 @@ mod call_trace;
 mod command_aliases;
 mod completion;
 mod config;
+mod connection;
 mod consent;
 mod doctor;
 mod events;
@@ -155,6 +156,9 @@ fn dispatch_command(
         }
         CliCommand::Secret(secret) => {
             run_on_current_thread(secret::run_secret_command(&flags, secret, out))
+        }
+        CliCommand::Connection(command) => {
+            run_on_current_thread(connection::run_connection_command(&flags, command, out))
         }
         CliCommand::Session(SessionCommand::Kept(command)) => {
             run_on_current_thread(session::run_session_command(&flags, command, out))

@@ -1,11 +1,12 @@
 //! `sallyport tool list|show`: the tools that a model gets.
 
-use sallyport_contract::{ToolDescriptor, ToolId, text};
+use sallyport_contract::{Principal, ToolDescriptor, ToolId, text};
 use sallyport_runtime::{
     config::ConfigFlags,
-    registry::{self, Registry},
+    registry::{self, CallCheck, Registry},
 };
 use sallyport_terminal::listing::ListRow;
+use serde_json::json;
 
 use super::{
     args::{OutputFormat, ToolCommand},
@@ -27,9 +28,19 @@ pub(super) async fn run_tool_command(
             OutputFormat::Text => print_tools(&registry, out),
             OutputFormat::Json => out.print_json(&registry.tool_definitions()),
         },
+        ToolCommand::Check { name, arguments, output } => {
+            let id = parse_tool(name)?;
+            let check = registry.check_call(&Principal::local(), id, arguments.clone());
+            let check = check.map_err(CommandFailure::from)?;
+            match output.output {
+                OutputFormat::Text => print_check(name, &check, out),
+                OutputFormat::Json => out.print_json(&json!(check)),
+            }
+            registry.shutdown().await;
+            return Ok(if check.valid { ExitStatus::Done } else { ExitStatus::Failed });
+        }
         ToolCommand::Show { name, output } => {
-            let id: ToolId =
-                name.parse().map_err(|e| CommandFailure::new(ExitStatus::Usage, format!("{e}")))?;
+            let id = parse_tool(name)?;
             let (_, tool) = registry.find_tool(&id).map_err(CommandFailure::from)?;
             match output.output {
                 OutputFormat::Text => print_tool(tool, out),
@@ -39,6 +50,25 @@ pub(super) async fn run_tool_command(
     }
     registry.shutdown().await;
     Ok(ExitStatus::Done)
+}
+
+fn parse_tool(name: &str) -> Result<ToolId, CommandFailure> {
+    name.parse().map_err(|error| CommandFailure::new(ExitStatus::Usage, format!("{error}")))
+}
+
+fn print_check(name: &str, check: &CallCheck, out: &CliOutput) {
+    let name = text::escape_line(name);
+    match (check.valid, check.blocked) {
+        (true, _) if check.confirmations_required.is_empty() => {
+            out.print_line(&format!("{name} may be called."));
+        }
+        (true, _) => out.print_line(&format!("{name} may be called after a confirmation:")),
+        (false, true) => out.print_line(&format!("{name} is blocked:")),
+        (false, false) => out.print_line(&format!("The arguments do not fit {name}:")),
+    }
+    for line in check.errors.iter().chain(&check.confirmations_required) {
+        out.print_line(&format!("  {}", text::escape_line(line)));
+    }
 }
 
 fn print_tools(registry: &Registry, out: &CliOutput) {

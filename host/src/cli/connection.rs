@@ -1,0 +1,328 @@
+//! `sallyport connection …`: the accounts that the user has connected.
+
+use std::{sync::Arc, time::Duration};
+
+use clap::Subcommand;
+use sallyport_connections::Definition;
+use sallyport_contract::{LOCAL_USER, PluginName, text};
+use sallyport_runtime::{
+    config::{ConfigFlags, HostSettings},
+    connections::{
+        AccountError, ConnectionDesk, ConnectionFacts,
+        context::{ContextDetail, connection_context},
+        login::{self, Connected, LOGIN_TIME_MAX, LoginError, PendingBrowserLogin},
+    },
+    host,
+    registry::{PluginAvailability, Registry},
+    services::Browser,
+};
+use sallyport_terminal::listing::ListRow;
+use serde_json::{Value, json};
+
+use super::{
+    args::{OutputArgs, OutputFormat},
+    completion::NameKind,
+    exit::{CommandFailure, ExitStatus},
+    output::CliOutput,
+    setup,
+};
+
+/// Commands for connections.
+#[derive(Debug, Subcommand)]
+pub(super) enum ConnectionCommand {
+    /// List the plugins that have accounts, and whether you are connected
+    #[command(visible_alias = "ls")]
+    List(OutputArgs),
+    /// Sign in at a service and connect your account
+    Add {
+        /// The plugin
+        #[arg(value_name = "PLUGIN", add = NameKind::Plugin)]
+        plugin: String,
+        /// Sign in on another device, where this machine has no browser
+        #[arg(long)]
+        device: bool,
+        /// Stop waiting after this many seconds
+        #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+        wait: Option<u64>,
+    },
+    /// Show one connection; never prints a token
+    Show {
+        /// The plugin
+        #[arg(value_name = "PLUGIN", add = NameKind::Plugin)]
+        plugin: String,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Refresh the tokens of a connection if they are due
+    Refresh {
+        /// The plugin
+        #[arg(value_name = "PLUGIN", add = NameKind::Plugin)]
+        plugin: String,
+    },
+    /// Remove a connection with its tokens
+    #[command(visible_alias = "rm")]
+    Remove {
+        /// The plugin
+        #[arg(value_name = "PLUGIN", add = NameKind::Plugin)]
+        plugin: String,
+    },
+    /// Print what a model is told about connections
+    Context {
+        /// Everything, with rules and messages; the default without --only
+        #[arg(long, conflicts_with = "only")]
+        full: bool,
+        /// These plugins only
+        #[arg(long, value_name = "PLUGINS", value_delimiter = ',')]
+        only: Option<Vec<String>>,
+        /// With --only: limits and confirmations too
+        #[arg(long)]
+        rules: bool,
+        /// With --only: messages about results and failures too
+        #[arg(long)]
+        guidance: bool,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+}
+
+/// What the commands work with.
+struct ConnectionView {
+    settings: HostSettings,
+    registry: Arc<Registry>,
+    desk: Arc<ConnectionDesk>,
+}
+
+pub(super) async fn run_connection_command(
+    flags: &ConfigFlags,
+    command: &ConnectionCommand,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = setup::read_settings(flags)?;
+    let registry = setup::load_registry(&settings, out).await?;
+    let desk = host::open_connections(&settings, &setup::open_store(&settings)?);
+    let view = ConnectionView { settings, registry, desk };
+    match command {
+        ConnectionCommand::List(args) => view.list(args.output, out).await?,
+        ConnectionCommand::Add { plugin, device: true, .. } => view.add_device(plugin, out).await?,
+        ConnectionCommand::Add { plugin, device: false, wait } => {
+            let time_max = wait.map_or(LOGIN_TIME_MAX, Duration::from_secs);
+            view.add_browser(plugin, time_max, out).await?;
+        }
+        ConnectionCommand::Show { plugin, output } => view.show(plugin, output.output, out).await?,
+        ConnectionCommand::Refresh { plugin } => {
+            let definition = view.find(plugin)?;
+            view.desk.usable_token(&definition, LOCAL_USER).await?;
+            out.print_note(&format!("The connection of {} is fresh.", definition.name));
+        }
+        ConnectionCommand::Remove { plugin } => {
+            let name = parse_plugin(plugin)?;
+            if !view.desk.remove(LOCAL_USER, &name).await? {
+                return Err(AccountError::NotConnected { plugin: name }.into());
+            }
+            let note = "The service may still list this program; remove it there too.";
+            out.print_note(&format!("Removed the connection of {name}. {note}"));
+        }
+        ConnectionCommand::Context { full, only, rules, guidance, output } => {
+            let full = *full || only.is_none();
+            let detail = ContextDetail { rules: full || *rules, guidance: full || *guidance };
+            view.print_context(only.as_deref(), detail, output.output, out).await?;
+        }
+    }
+    view.registry.shutdown().await;
+    Ok(ExitStatus::Done)
+}
+
+impl ConnectionView {
+    /// The definitions of all plugins that have one, by name.
+    fn definitions(&self) -> Vec<Arc<Definition>> {
+        self.registry.entries().filter_map(|entry| entry.definition()).cloned().collect()
+    }
+
+    /// The definition of a plugin that can be connected.
+    fn find(&self, plugin: &str) -> Result<Arc<Definition>, CommandFailure> {
+        let entry = self.registry.find_plugin(plugin)?;
+        if let PluginAvailability::Disabled { reason } = entry.availability() {
+            let message = format!("{} is disabled: {reason}", entry.name());
+            return Err(CommandFailure::new(ExitStatus::Policy, message));
+        }
+        let definition = entry.definition().filter(|own| own.needs_connection());
+        definition.cloned().ok_or_else(|| {
+            CommandFailure::new(ExitStatus::Usage, format!("{} needs no account", entry.name()))
+        })
+    }
+
+    async fn list(&self, format: OutputFormat, out: &CliOutput) -> Result<(), CommandFailure> {
+        let connections = self.desk.list(LOCAL_USER).await?;
+        let definitions = self.definitions();
+        let rows: Vec<Value> = definitions
+            .iter()
+            .filter(|definition| definition.needs_connection())
+            .map(|definition| {
+                let of = connections.iter().find(|one| one.plugin_key == definition.name.as_str());
+                row_json(definition, of)
+            })
+            .collect();
+        if format == OutputFormat::Json {
+            out.print_json(&Value::Array(rows));
+            return Ok(());
+        }
+        let cell = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
+        let cells = |row: &Value| {
+            ListRow::new(["plugin_key", "status", "account"].map(|key| cell(row, key)))
+        };
+        out.print_list(&rows.iter().map(cells).collect::<Vec<_>>());
+        if rows.is_empty() {
+            out.print_note("No plugin has accounts.");
+        }
+        Ok(())
+    }
+
+    async fn show(
+        &self,
+        plugin: &str,
+        format: OutputFormat,
+        out: &CliOutput,
+    ) -> Result<(), CommandFailure> {
+        let name = parse_plugin(plugin)?;
+        let found = self.desk.find(LOCAL_USER, &name).await?;
+        let facts = found.ok_or(AccountError::NotConnected { plugin: name })?;
+        if format == OutputFormat::Json {
+            out.print_json(&json!(facts));
+            return Ok(());
+        }
+        let expires = facts.expires_at.map_or_else(|| "not stated".to_owned(), moment_text);
+        let refreshed = if facts.has_refresh_token { "yes" } else { "no" };
+        out.print_list(&[
+            ListRow::new(["plugin", &facts.plugin_name]),
+            ListRow::new(["status", facts.status]),
+            ListRow::new(["account", &account_text(&facts)]),
+            ListRow::new(["permissions", &facts.scope]),
+            ListRow::new(["token ends", &expires]),
+            ListRow::new(["refreshed by itself", refreshed]),
+        ]);
+        Ok(())
+    }
+
+    async fn add_browser(
+        &self,
+        plugin: &str,
+        time_max: Duration,
+        out: &CliOutput,
+    ) -> Result<(), CommandFailure> {
+        let definition = self.find(plugin)?;
+        let login = PendingBrowserLogin::begin(&definition).await?;
+        let address = login.address().to_owned();
+        out.print_note(&format!("Sign in at {} in your browser:", definition.shown_name()));
+        out.print_note(&address);
+        let command = self.settings.browser.command.as_deref();
+        let is_watched = out.stderr_is_terminal;
+        let browser = Browser::new(command, &self.settings.env, is_watched, Arc::new(|_| {}));
+        sallyport_contract::services::UrlOpener::open_page(&browser, &address);
+        let finish = login.finish(&self.desk, &definition, LOCAL_USER, time_max);
+        let connected = tokio::select! {
+            connected = finish => connected?,
+            () = setup::wait_for_interrupt() => {
+                return Err(CommandFailure::new(ExitStatus::Interrupted, "stopped"));
+            }
+        };
+        print_connected(&definition, &connected, out);
+        Ok(())
+    }
+
+    async fn add_device(&self, plugin: &str, out: &CliOutput) -> Result<(), CommandFailure> {
+        let definition = self.find(plugin)?;
+        let login = login::begin_device_login(&self.desk, &definition).await?;
+        out.print_note(&format!(
+            "Open {} on any device and type this code: {}",
+            text::escape_line(login.address()),
+            text::escape_line(login.user_code())
+        ));
+        let finish = login::finish_device_login(login, &self.desk, &definition, LOCAL_USER);
+        print_connected(&definition, &finish.await?, out);
+        Ok(())
+    }
+
+    async fn print_context(
+        &self,
+        only: Option<&[String]>,
+        detail: ContextDetail,
+        format: OutputFormat,
+        out: &CliOutput,
+    ) -> Result<(), CommandFailure> {
+        let definitions = self.definitions();
+        let context =
+            connection_context(&self.desk, LOCAL_USER, &definitions, only, detail).await?;
+        match (format, context.prompt_text()) {
+            (OutputFormat::Json, _) => out.print_json(&json!(context)),
+            (OutputFormat::Text, Some(text)) => out.print_text(&text),
+            (OutputFormat::Text, None) => out.print_note("Every plugin is connected."),
+        }
+        Ok(())
+    }
+}
+
+fn parse_plugin(text: &str) -> Result<PluginName, CommandFailure> {
+    text.parse().map_err(|error| CommandFailure::new(ExitStatus::Usage, format!("{error}")))
+}
+
+fn print_connected(definition: &Definition, connected: &Connected, out: &CliOutput) {
+    out.print_note(&format!("Connected {}.", definition.name));
+    if !connected.missing_scopes.is_empty() {
+        out.print_warning(&format!(
+            "some permissions were not given, so some actions may fail: {}",
+            text::escape_line(&connected.missing_scopes.join(", "))
+        ));
+    }
+    if !connected.has_refresh_token {
+        out.print_note(
+            "The service gave no refresh token. You have to sign in again when it ends.",
+        );
+    }
+}
+
+fn row_json(definition: &Definition, of: Option<&ConnectionFacts>) -> Value {
+    json!({
+        "plugin_key": definition.name.as_str(),
+        "plugin_name": definition.shown_name(),
+        "status": of.map_or("not connected", |facts| facts.status),
+        "account": of.map(account_text).unwrap_or_default(),
+        "expires_at": of.and_then(|facts| facts.expires_at),
+        "scope": of.map(|facts| facts.scope.as_str()),
+    })
+}
+
+/// Who the account belongs to, as the service says.
+fn account_text(facts: &ConnectionFacts) -> String {
+    let keys = ["email", "mail", "userPrincipalName", "login", "display_name", "name", "id"];
+    let found = keys.iter().find_map(|key| facts.profile_data[key].as_str());
+    text::escape_line(found.unwrap_or_default())
+}
+
+fn moment_text(at_ms: u64) -> String {
+    let moment = jiff::Timestamp::from_millisecond(i64::try_from(at_ms).unwrap_or(i64::MAX));
+    moment.map_or_else(|_| "never".to_owned(), |moment| moment.to_string())
+}
+
+impl From<AccountError> for CommandFailure {
+    fn from(error: AccountError) -> Self {
+        let exit = match &error {
+            AccountError::NotConnected { .. } | AccountError::Expired { .. } => {
+                ExitStatus::Credentials
+            }
+            AccountError::NotNow { .. } => ExitStatus::Unreachable,
+            _ => ExitStatus::Failed,
+        };
+        let hint = error.hint();
+        Self { hint, ..Self::new(exit, error.to_string()) }
+    }
+}
+
+impl From<LoginError> for CommandFailure {
+    fn from(error: LoginError) -> Self {
+        match error {
+            LoginError::Account(error) => error.into(),
+            LoginError::NotNeeded(_) => Self::new(ExitStatus::Usage, error.to_string()),
+            LoginError::Callback(_) => Self::new(ExitStatus::Failed, error.to_string()),
+        }
+    }
+}
