@@ -25,6 +25,7 @@ mod compile_queue;
 mod completions;
 mod config_cli;
 mod conformance;
+mod connections;
 mod consent;
 mod contract;
 mod conversation;

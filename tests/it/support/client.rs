@@ -45,6 +45,17 @@ pub(crate) fn ask(
     Answer { status: status.unwrap_or_default(), body }
 }
 
+/// Sends a request without a body, and returns the whole answer with its head.
+#[track_caller]
+pub(crate) fn ask_whole(authority: &str, method: &str, path: &str) -> String {
+    let text =
+        format!("{method} {path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n");
+    let mut stream = TcpStream::connect(authority).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(text.as_bytes()).unwrap();
+    read(stream)
+}
+
 /// Reads up to the end of the answer: not every server closes the connection.
 fn read(mut stream: TcpStream) -> String {
     let (mut bytes, mut buffer) = (Vec::new(), [0; 8192]);

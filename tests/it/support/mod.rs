@@ -8,6 +8,7 @@ pub(crate) mod dice;
 pub(crate) mod disk;
 pub(crate) mod events;
 pub(crate) mod home;
+pub(crate) mod identity;
 pub(crate) mod living;
 pub(crate) mod mcp;
 pub(crate) mod offers;

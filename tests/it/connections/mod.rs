@@ -1,0 +1,6 @@
+//! Plugins that are one JSON file, and the accounts that users connect them to.
+
+mod definitions;
+mod logins;
+mod refreshes;
+mod requests;

@@ -1,0 +1,155 @@
+//! Tokens over time. Each test is named after what others got wrong.
+
+use std::process::Child;
+
+use serde_json::{Value, json};
+
+use super::logins::{connect, home_of};
+use crate::support::{Home, home::finish, identity::IdentityServer};
+
+fn server_with(fields: Value) -> IdentityServer {
+    let identity = IdentityServer::start();
+    identity.with(|state| state.fields = fields.as_object().unwrap().clone());
+    identity
+}
+
+fn connected(fields: Value) -> (IdentityServer, Home) {
+    let identity = server_with(fields);
+    let home = home_of(&identity);
+    connect(&home, &identity);
+    (identity, home)
+}
+
+#[track_caller]
+fn lists_items(home: &Home) {
+    let (report, code) = home.call("service.list_items", &json!({}));
+    assert_eq!((&report["outcome"], code), (&json!("completed"), 0), "{report}");
+}
+
+fn status(home: &Home) -> String {
+    let shown = home.run(&["connection", "show", "service", "--output", "json"]).ended(0).json();
+    shown["status"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_access_token_without_refresh_token_and_with_a_year_of_life_is_used_as_it_is() {
+    for fields in [
+        json!({"refresh_token": null, "expires_in": 31_536_000}),
+        json!({"refresh_token": null, "expires_in": null}),
+        json!({"refresh_token": null, "expires_in": -5}),
+        json!({"expires_in": "31536000"}),
+    ] {
+        let (identity, home) = connected(fields);
+        lists_items(&home);
+        lists_items(&home);
+        assert_eq!(identity.with(|state| state.refreshes), 0);
+    }
+}
+
+#[test]
+fn tokens_that_live_shorter_than_the_early_window_are_not_refreshed_on_every_call() {
+    let (identity, home) = connected(json!({"expires_in": 240}));
+    for _ in 0..3 {
+        lists_items(&home);
+    }
+    assert_eq!(identity.with(|state| state.refreshes), 0);
+}
+
+#[test]
+fn a_401_in_mid_session_refreshes_once_and_the_call_is_repeated_once() {
+    let (identity, home) = connected(json!({}));
+    lists_items(&home);
+    identity.with(|state| state.access.clear());
+    lists_items(&home);
+    let (refreshes, scopes) =
+        identity.with(|state| (state.refreshes, state.refresh_scopes.clone()));
+    assert_eq!(refreshes, 1);
+    assert_eq!(scopes, [None], "the scope is left out on refresh");
+}
+
+#[test]
+fn a_refreshed_token_that_is_still_refused_needs_a_sign_in_and_makes_no_loop() {
+    let (identity, home) = connected(json!({}));
+    identity.with(|state| state.refuses_all = true);
+    let (report, _) = home.call("service.list_items", &json!({}));
+    assert!(report.to_string().contains("Sign in again."), "{report}");
+    assert_eq!(identity.with(|state| state.refreshes), 1);
+    assert_eq!(status(&home), "expired");
+    home.call("service.list_items", &json!({}));
+    assert_eq!(identity.with(|state| state.refreshes), 1);
+}
+
+#[test]
+fn a_revoked_account_is_expired_and_connecting_again_mends_it() {
+    let (identity, home) = connected(json!({"expires_in": 1}));
+    identity.with(|state| state.refresh.clear());
+    identity.with(|state| state.access.clear());
+    // The first call finds out, the next one knows.
+    home.call("service.list_items", &json!({}));
+    home.run(&["call", "service.list_items", "{}", "-v"])
+        .ended(7)
+        .remarks(&["sallyport connection add service"]);
+    assert_eq!(status(&home), "expired");
+    let context = home.run(&["connection", "context", "--output", "json"]).ended(0).json();
+    assert_eq!(context["expired"][0]["name"], "service", "{context}");
+    identity.with(|state| state.fields.clear());
+    connect(&home, &identity);
+    lists_items(&home);
+}
+
+#[test]
+fn a_transient_failure_is_not_a_logout() {
+    for (status_code, media_type, body) in [
+        (503, "text/html", "<html>down</html>"),
+        (500, "application/json", ""),
+        (200, "text/html", "<html>"),
+        (400, "application/json", r#"{"error": "temporarily_unavailable"}"#),
+    ] {
+        let (identity, home) = connected(json!({}));
+        identity.with(|state| {
+            state.access.clear();
+            state.next = vec![(status_code, media_type, body.to_owned())];
+        });
+        let (report, _) = home.call("service.list_items", &json!({}));
+        assert_eq!(report["outcome"], "failed", "{report}");
+        assert_eq!(status(&home), "active", "{body}");
+        lists_items(&home);
+    }
+}
+
+#[test]
+fn two_sessions_that_refresh_a_rotating_token_at_once_make_one_refresh_and_both_go_on() {
+    let (identity, home) = connected(json!({}));
+    identity.with(|state| state.access.clear());
+    let args = ["call", "service.list_items", "{}", "--output", "json"];
+    let running: Vec<Child> = (0..6).map(|_| home.start(&args)).collect();
+    for child in running {
+        finish(child, &args).ended(0).answers(&["completed"]);
+    }
+    assert_eq!(identity.with(|state| state.refreshes), 1);
+}
+
+#[test]
+fn a_login_in_another_process_is_seen_and_no_user_reads_across() {
+    let (identity, home) = connected(json!({}));
+    home.run(&["connection", "remove", "service"]).ended(0);
+    let (report, _) = home.call("service.list_items", &json!({}));
+    assert_eq!(report["outcome"], "failed", "{report}");
+    connect(&home, &identity);
+    lists_items(&home);
+}
+
+#[test]
+fn a_key_that_is_lost_asks_for_a_new_sign_in_and_a_readable_one_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let (identity, home) = connected(json!({}));
+    let key = home.path("state/connections.key");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    home.run(&["call", "service.list_items", "{}", "-v"]).ended(7).remarks(&["others may open it"]);
+    std::fs::remove_file(&key).unwrap();
+    home.run(&["call", "service.list_items", "{}", "-v"])
+        .ended(7)
+        .remarks(&["sallyport connection add service"]);
+    connect(&home, &identity);
+    lists_items(&home);
+}
