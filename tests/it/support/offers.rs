@@ -42,6 +42,7 @@ impl Offers {
             notices: Some(Arc::clone(self) as _),
             url_opener: Some(Arc::clone(self) as _),
             packages: Some(Arc::clone(self) as _),
+            file_copies: None,
         }
     }
 

@@ -51,6 +51,7 @@ pub mod schema;
 mod schema_cost;
 mod simulation;
 mod ticker;
+pub mod undo;
 
 pub use authorizer::{
     AccountCredential, FixedGrantAuthorizer, GrantOutcome, HostCallAuthorizer, OutboundAccess,

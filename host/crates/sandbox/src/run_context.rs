@@ -7,7 +7,9 @@ use std::{
     time::Duration,
 };
 
-use sallyport_contract::{AdmittedCall, CallReport, DataOwner, Denial, Effect, Outcome, Secret};
+use sallyport_contract::{
+    AdmittedCall, CallReport, DataOwner, Denial, Effect, LogLevel, Outcome, Secret,
+};
 use sallyport_policy::Grant;
 
 use crate::{
@@ -16,6 +18,7 @@ use crate::{
     effect_log::EffectLog,
     mutex::lock_mutex,
     roles::RoleLinks,
+    undo::recorder::{ChangingPath, StepRecorder},
 };
 
 /// Most refused grants of one run. After them the user is not asked for another one, because a guest
@@ -37,6 +40,8 @@ pub(crate) struct RunContext {
     refused_grants: Mutex<Vec<Denial>>,
     /// The run's links to the session, for as long as it plays a role there.
     pub(crate) role_links: RoleLinks,
+    /// Keeps the files that the run changes.
+    undo_recorder: StepRecorder,
 }
 
 impl RunContext {
@@ -73,6 +78,7 @@ impl RunContext {
         let clock = RunClock::start(time_max, limits.cpu);
         let effect_log = EffectLog::new(limits.log_bytes);
         let (run_grants, refused_grants) = (RunGrants::default(), Mutex::default());
+        let undo_recorder = StepRecorder::for_call(&authorizer.services(), call.as_deref());
         Arc::new(Self {
             clock,
             effect_log,
@@ -82,7 +88,16 @@ impl RunContext {
             run_grants,
             refused_grants,
             role_links,
+            undo_recorder,
         })
+    }
+
+    /// Keeps what is at a path, because the run is about to change it.
+    pub(crate) fn keep_before_change(&self, path: &ChangingPath<'_>) {
+        if let Err(error) = self.undo_recorder.keep(path) {
+            let text = format!("/undo files cannot put back what this call changes: {error}");
+            self.effect_log.log_line(LogLevel::Warn, &text);
+        }
     }
 
     /// The current grant.
@@ -236,6 +251,8 @@ impl Deref for RunGuard {
 
 impl Drop for RunGuard {
     fn drop(&mut self) {
+        // A few files are hashed here. The next call of the session must find them noted.
+        self.undo_recorder.finish();
         let effects = self.effect_log.close();
         if let (Some(call), false) = (self.call(), effects.is_empty()) {
             let mut report = CallReport { effects, ..CallReport::from(Outcome::Cancelled) };

@@ -7,6 +7,7 @@
 //! [`SessionInbox`] and [`UiSession`] are not offered to every run: a run is connected to them
 //! while it plays its role.
 
+mod file_copies;
 mod notices;
 mod packages;
 mod participants;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use crate::name::PluginName;
 
+pub use file_copies::FileCopyFolders;
 pub use notices::{
     CallProgress, DeliveryTime, NOTICE_BYTES_MAX, NoticeAudience, NoticeError, NoticeService,
     PluginNotice, UrlOpenResult, UrlOpener,
@@ -48,6 +50,8 @@ pub struct Services {
     pub url_opener: Option<Arc<dyn UrlOpener>>,
     /// Language packages.
     pub packages: Option<Arc<dyn PackageService>>,
+    /// Copies of the files that calls change.
+    pub file_copies: Option<Arc<dyn FileCopyFolders>>,
 }
 
 impl std::fmt::Debug for Services {

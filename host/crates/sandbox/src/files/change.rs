@@ -60,6 +60,13 @@ fn new_entry_name(resolved: &ResolvedGuestPath) -> Result<&OsStr, ErrorCode> {
     })
 }
 
+/// Keeps what is at a path for undo. The folder's turn is held.
+fn keep_before_change(granted_mount: &GrantedMount, resolved: &ResolvedGuestPath) {
+    if let Some(name) = &resolved.name {
+        granted_mount.keep_before_change(&resolved.folder, name, &resolved.relative_path, false);
+    }
+}
+
 /// Creates one entry, charges it and records it.
 fn create_entry(
     granted_mount: &GrantedMount,
@@ -68,6 +75,7 @@ fn create_entry(
     act: impl FnOnce() -> rustix::io::Result<()>,
 ) -> Result<(), ErrorCode> {
     granted_mount.charge_growth(write_guard, ENTRY_BYTES)?;
+    keep_before_change(granted_mount, resolved);
     act().map_err(|error| {
         granted_mount.refund_bytes(write_guard, ENTRY_BYTES);
         to_error_code(error)
@@ -176,6 +184,10 @@ pub(super) fn rename_entry(
     let replaced = stat_resolved_path(&new)
         .ok()
         .filter(|replaced| file_identity(replaced) != file_identity(&moved));
+    granted_mount.keep_before_change(&old.folder, old_name, &old.relative_path, is_folder);
+    if !is_folder {
+        keep_before_change(granted_mount, &new);
+    }
     renameat(&old.folder, old_name, &new.folder, new_name).map_err(to_error_code)?;
     if let Some(replaced) = replaced {
         refund_removed_entry(granted_mount, &write_guard, &replaced);
@@ -199,6 +211,7 @@ pub(super) fn remove_file(
         (_, true) => return Err(ErrorCode::NotDirectory),
         (_, false) => {}
     }
+    keep_before_change(granted_mount, &resolved);
     unlinkat(&resolved.folder, name, AtFlags::empty()).map_err(to_error_code)?;
     refund_removed_entry(granted_mount, &write_guard, &stat);
     granted_mount.record_change(&resolved.relative_path);
@@ -213,6 +226,7 @@ pub(super) fn remove_folder(
     let resolved = resolve_for_change(granted_mount, from, path)?;
     let name = entry_name(&resolved)?;
     let write_guard = granted_mount.lock_for_write();
+    keep_before_change(granted_mount, &resolved);
     unlinkat(&resolved.folder, name, AtFlags::REMOVEDIR).map_err(|error| match error {
         // The remaining entries may be ones that the guest does not see.
         Errno::EXIST => ErrorCode::NotEmpty,

@@ -55,6 +55,7 @@ pub(super) fn write_bytes(
     bytes: &[u8],
 ) -> Result<(), ErrorCode> {
     let write_guard = granted_mount.lock_for_write();
+    keep_before_change(granted_mount, file);
     let old_bytes = file_length(&file.fd).map_err(to_error_code)?;
     let begin = match target {
         FileWriteTarget::At(offset) => offset,
@@ -75,8 +76,16 @@ pub(super) fn set_size(
     size: u64,
 ) -> Result<(), ErrorCode> {
     let write_guard = granted_mount.lock_for_write();
+    keep_before_change(granted_mount, file);
     let old_bytes = file_length(&file.fd).map_err(to_error_code)?;
     resize_file(granted_mount, &write_guard, file, old_bytes, size, || ftruncate(&file.fd, size))
+}
+
+/// Keeps the file for undo, unless that was done when this run opened it.
+fn keep_before_change(granted_mount: &GrantedMount, file: &FileHandle) {
+    if !granted_mount.is_same_run(&file.run) {
+        granted_mount.keep_open_file(file.path());
+    }
 }
 
 /// Performs an operation that changes the length of the file, and charges the difference. The

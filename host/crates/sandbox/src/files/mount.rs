@@ -1,6 +1,7 @@
 //! A mount of one run: a folder of the host that is held open, and its current grant.
 
 use std::{
+    ffi::OsStr,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
     sync::{
@@ -14,7 +15,11 @@ use sallyport_policy::{ByteSize, Capability, FsAccess, FsMount, Grant, ScratchGr
 use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
 
 use super::folder_usage::{FolderUsage, FolderWriteGuard, QuotaAccount};
-use crate::{current_run::CurrentRun, run_context::RunContext};
+use crate::{
+    current_run::CurrentRun,
+    run_context::RunContext,
+    undo::{self, recorder::ChangingPath},
+};
 
 /// A folder as one run sees it.
 pub(crate) struct GuestMount {
@@ -335,6 +340,33 @@ impl GrantedMount {
         self.run_context
             .effect_log
             .record_effect(Effect::Changed { path: self.mount.to_guest_path(relative_path) });
+    }
+
+    /// Keeps what is at a path for undo, before it is changed. Scratch folders are not the user's.
+    pub(super) fn keep_before_change(
+        &self,
+        folder: &OwnedFd,
+        name: &OsStr,
+        relative_path: &Path,
+        is_moved_folder: bool,
+    ) {
+        let MountSource::Folder(host) = &self.mount.source else { return };
+        self.run_context.keep_before_change(&ChangingPath {
+            root: &self.mount.root,
+            host,
+            relative: relative_path,
+            guest: self.mount.to_guest_path(relative_path),
+            folder,
+            name,
+            is_moved_folder,
+        });
+    }
+
+    /// Does the same for a file that an earlier run opened.
+    pub(super) fn keep_open_file(&self, relative_path: &Path) {
+        if let Ok((folder, name)) = undo::open_parent(&self.mount.root, relative_path) {
+            self.keep_before_change(&folder, &name, relative_path, false);
+        }
     }
 
     /// Logs how many names of a folder could not be passed to the guest.

@@ -139,6 +139,7 @@ impl PathOpener<'_> {
         }
         let (slot, write_guard) = (self.granted_mount.take_open_file_slot()?, self.write_guard()?);
         self.granted_mount.charge_growth(write_guard, ENTRY_BYTES)?;
+        self.keep_before_change(name);
         let flags = self.request.system_access_mode() | OFlags::CREATE | OFlags::EXCL;
         let opened =
             self.open_descriptor(name, flags).and_then(|file| self.accept_file(file, slot));
@@ -153,7 +154,15 @@ impl PathOpener<'_> {
             return Err(ErrorCode::NotDirectory);
         }
         let slot = self.granted_mount.take_open_file_slot()?;
+        if self.request.is_change() {
+            self.keep_before_change(name);
+        }
         self.accept_file(self.open_descriptor(name, self.request.system_access_mode())?, slot)
+    }
+
+    fn keep_before_change(&self, name: &OsStr) {
+        let ResolvedGuestPath { folder, relative_path, .. } = self.resolved;
+        self.granted_mount.keep_before_change(folder, name, relative_path, false);
     }
 
     fn open_descriptor(&self, name: &OsStr, flags: OFlags) -> Result<OwnedFd, ErrorCode> {
