@@ -174,8 +174,17 @@ impl QuotaAccount {
 }
 
 impl FolderUsage {
-    pub(super) fn lock_for_write(&self) -> FolderWriteGuard<'_> {
+    pub(crate) fn lock_for_write(&self) -> FolderWriteGuard<'_> {
         FolderWriteGuard(lock_mutex(&self.write_lock))
+    }
+
+    /// Has the folder measured again, because the host itself has changed it. The size of open files
+    /// without a name is known to the account alone, so it is kept as long as there is one.
+    pub(crate) fn forget_size(&self) {
+        let mut state = lock_mutex(&self.state);
+        if state.open_files.is_empty() {
+            state.used_bytes = None;
+        }
     }
 
     fn used_bytes(&self, root: &OwnedFd, limit_bytes: u64) -> Result<u64, QuotaError> {

@@ -43,8 +43,9 @@ use wasmtime_wasi::{
     runtime::spawn_blocking,
 };
 
+pub(crate) use self::folder_usage::FolderUsageTable;
 pub use self::missing_files::find_path_argument;
-use self::{folder_usage::FolderUsageTable, mount::GuestMount, scratch::ScratchFolders};
+use self::{mount::GuestMount, scratch::ScratchFolders};
 use crate::guest::Guest;
 
 /// The state of the disk that all guests share.

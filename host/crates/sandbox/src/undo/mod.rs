@@ -2,7 +2,7 @@
 //!
 //! Before the first change of a file in a call, the file layer hands the file to the
 //! [`StepRecorder`] of the run, which copies it. When the run ends, the recorder notes what it left
-//! behind. A call with changes is one [`UndoStep`]. Putting one back leaves alone
+//! behind. A call with changes is one [`UndoStep`]. Putting one back ([`restore`]) leaves alone
 //! every file that is not as the call left it.
 //!
 //! A hard link or a shared copy would not do as a copy, because guests write into files in place.
@@ -13,6 +13,7 @@
 //! - `NNNNNN-N.copy`: the contents of one of its files.
 
 pub(crate) mod recorder;
+pub mod restore;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -310,3 +311,6 @@ fn state_of_file(file: File) -> io::Result<EntryState> {
     hasher.update_reader(file.take(COPY_BYTES_MAX + 1))?;
     Ok(EntryState::File { digest: hasher.finalize().to_string() })
 }
+
+#[cfg(test)]
+mod tests;
