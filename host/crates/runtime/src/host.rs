@@ -149,7 +149,7 @@ pub struct Host {
     added_servers: Mutex<BTreeMap<PluginName, McpServerSettings>>,
     changes: broadcast::Sender<PluginChanges>,
     roles: Arc<SessionRoles>,
-    host_services: HostServices,
+    pub(crate) host_services: HostServices,
     directory: Arc<SessionDirectory>,
     store: HostStore,
     log: Arc<AuditLog>,
@@ -563,6 +563,7 @@ fn create_services(
         browser: Browser::new(command, &settings.env, is_watched, message_sink),
         package_index: settings.packages.index.clone(),
         package_folder: settings.paths.cache.join("packages"),
+        undo_folder: settings.paths.undo_folder(),
         message_sink: warning_reporter(notices),
     })
 }

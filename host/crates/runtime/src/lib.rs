@@ -23,6 +23,7 @@
 //! - [`services`]: state, timers, messages and packages for plugins.
 //! - [`timekeeper`]: fires timers while the program runs.
 //! - [`question_text`]: the whole text of a question to the user.
+//! - [`undo`]: copies of files that calls changed.
 //! - [`atomic_file`]: replaces files atomically.
 //! - [`bounded_lines`]: reads the messages of a client, one per line.
 //! - [`file_write`]: what a call would write into a file, for the user.
@@ -55,6 +56,7 @@ pub mod secrets;
 pub mod services;
 pub mod session;
 pub mod timekeeper;
+pub mod undo;
 
 pub use host::{Host, HostError, HostOptions, HostShutdownReport};
 pub use notice::{HostNotice, NoticeSink};

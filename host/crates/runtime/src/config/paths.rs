@@ -53,6 +53,11 @@ impl HostPaths {
         self.config.join("policy.toml")
     }
 
+    /// The folder with copies of files that calls of sessions changed.
+    pub fn undo_folder(&self) -> PathBuf {
+        self.state.join("undo")
+    }
+
     /// The lockfile of accepted plugins.
     pub fn lock_file(&self) -> PathBuf {
         self.config.join("sallyport.lock")

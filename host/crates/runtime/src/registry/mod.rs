@@ -95,6 +95,11 @@ impl PluginLookupError {
 }
 
 impl Registry {
+    /// Returns the sandbox that runs the components.
+    pub fn sandbox(&self) -> &Arc<Sandbox> {
+        &self.sandbox
+    }
+
     /// All loaded plugins in order of name, including disabled ones.
     pub fn entries(&self) -> impl Iterator<Item = &RegisteredPlugin> {
         self.entries.values().map(Arc::as_ref)

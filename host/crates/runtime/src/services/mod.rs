@@ -7,6 +7,7 @@
 mod alarm;
 pub mod browser;
 mod delivery;
+mod file_copies;
 mod notification_hub;
 mod packages;
 
@@ -17,6 +18,7 @@ use sallyport_store::HostStore;
 
 pub use alarm::TimerAlarm;
 pub use browser::Browser;
+pub use file_copies::FileCopies;
 pub use notification_hub::{NotificationHub, ProgressSink, Subscription};
 
 use crate::gate::MessageSink;
@@ -33,6 +35,8 @@ pub struct HostServicesParts {
     pub package_index: Option<String>,
     /// The folder that caches fetched packages.
     pub package_folder: PathBuf,
+    /// The folder with copies of files that calls changed.
+    pub undo_folder: PathBuf,
     /// Receives warnings.
     pub message_sink: MessageSink,
 }
@@ -45,13 +49,16 @@ pub struct HostServices {
     pub notification_hub: Arc<NotificationHub>,
     /// Rings when timers are set.
     pub alarm: Arc<TimerAlarm>,
+    /// The sessions that can undo changes of files.
+    pub file_copies: Arc<FileCopies>,
 }
 
 impl HostServices {
     /// Creates the services. Each is opened at its first use.
     pub fn new(parts: HostServicesParts) -> Self {
-        let HostServicesParts { store, browser, package_index, package_folder, message_sink } =
-            parts;
+        let HostServicesParts { store, browser, package_index, package_folder, .. } = parts;
+        let message_sink = parts.message_sink;
+        let file_copies = Arc::new(FileCopies::new(parts.undo_folder));
         let alarm = Arc::new(TimerAlarm::default());
         let notification_hub = Arc::new(NotificationHub::new(store.clone(), message_sink));
         let services = Services {
@@ -63,7 +70,8 @@ impl HostServices {
             notices: Some(Arc::clone(&notification_hub) as Arc<_>),
             url_opener: Some(Arc::new(browser)),
             packages: Some(Arc::new(LazyPackageIndex::new(package_index, package_folder))),
+            file_copies: Some(Arc::clone(&file_copies) as Arc<_>),
         };
-        Self { services, notification_hub, alarm }
+        Self { services, notification_hub, alarm, file_copies }
     }
 }
