@@ -8,6 +8,7 @@ mod questions;
 mod sessions;
 mod stops;
 mod typed_ahead;
+mod undo;
 
 use serde_json::json;
 

@@ -8,6 +8,7 @@ use sallyport_runtime::{
     config::HostSettings,
     registry::Registry,
     session::{Events, ModelHandle, SessionConfig, SessionSelector, SessionSpec},
+    undo::UndoHistory,
 };
 
 use crate::cli::{args::ChatArgs, exit::CommandFailure, output::CliOutput, setup};
@@ -28,6 +29,8 @@ pub(super) struct ChatSession {
     pub(super) model: Arc<dyn ChatModel>,
     /// Whether it can be resumed.
     pub(super) is_resumable: bool,
+    /// The changes of files that can be undone.
+    pub(super) undo_history: Option<UndoHistory>,
 }
 
 impl ChatContext<'_> {
@@ -53,7 +56,8 @@ impl ChatContext<'_> {
         })?;
         let model = Arc::clone(&prepared.parts.model);
         let (session, events) = self.host.start_session(prepared)?;
-        Ok((ChatSession { session, model, is_resumable }, events))
+        let undo_history = self.host.keep_file_copies(&session.session_id);
+        Ok((ChatSession { session, model, is_resumable, undo_history }, events))
     }
 }
 
@@ -68,5 +72,8 @@ impl ChatSession {
         let session_id = self.session.session_id.clone();
         self.session.close(events).await;
         registry.end_session(&session_id).await;
+        if !self.is_resumable {
+            self.undo_history.iter().for_each(UndoHistory::remove);
+        }
     }
 }

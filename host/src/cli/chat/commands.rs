@@ -94,6 +94,7 @@ impl InteractiveChat<'_> {
             SlashCommand::Session => self.show_record_lines(Self::session_lines).await,
             SlashCommand::New => self.next_action = Some(NextAction::NewSession),
             SlashCommand::Undo => self.run_session_operation(Order::Undo).await,
+            SlashCommand::UndoFiles => self.propose_undo().await,
             SlashCommand::Retry => {
                 self.activity = ChatActivity::Turn { is_pinned: false };
                 self.send(Order::Retry).await;

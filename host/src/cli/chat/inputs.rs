@@ -26,6 +26,8 @@ pub(super) enum KeyboardInput {
     Arguments(u64, LineInput),
     /// The reason for a denial.
     Reason(u64, LineInput),
+    /// The answer to the question whether files are put back.
+    Undo(LineInput),
     /// The folder that a question about a grant needs.
     Folder(u64, LineInput),
 }

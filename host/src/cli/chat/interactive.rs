@@ -26,6 +26,7 @@ use super::{
     chat_session::{ChatContext, ChatSession},
     inputs::{ChatInputs, KeyboardInput},
     typing_ahead::TypingAhead,
+    undo::ProposedUndo,
     view::{self, ChatView},
 };
 use crate::cli::{
@@ -91,6 +92,8 @@ pub(super) struct InteractiveChat<'a> {
     /// Files for the next message.
     pub(super) files: Vec<FileAttachment>,
     pub(super) last_turn: Option<TurnUsage>,
+    /// The files that are put back if the user agrees.
+    pub(super) proposed_undo: Option<ProposedUndo>,
 }
 
 pub(super) async fn run_interactive_chat(
@@ -114,6 +117,7 @@ pub(super) async fn run_interactive_chat(
         setup::open_session_host(&settings, &overrides, consent, &observers, out).await?;
     let (settings, session_config) = (&settings, &config);
     let context = ChatContext { args, settings, host: &host, session_config, out };
+    host.remove_stale_file_copies().await;
     let timekeeper = host.start_timekeeper();
     let sessions = run_sessions(&context, model, files, colour, side_message_receiver);
     // The receiver is gone only when the chat ends.
@@ -241,6 +245,7 @@ impl<'a> InteractiveChat<'a> {
             is_streamed: false,
             files,
             last_turn: None,
+            proposed_undo: None,
         })
     }
 
@@ -316,6 +321,10 @@ impl<'a> InteractiveChat<'a> {
             KeyboardInput::Arguments(id, input) => self.handle_edited_arguments(id, input).await,
             KeyboardInput::Reason(id, input) => self.handle_denial_reason(id, input).await,
             KeyboardInput::Folder(id, input) => self.handle_folder(id, input),
+            KeyboardInput::Undo(input) => {
+                self.handle_undo_answer(input).await;
+                self.read_next_input().await;
+            }
         }
     }
 

@@ -15,6 +15,7 @@ mod interactive;
 mod lists;
 mod plain;
 mod typing_ahead;
+mod undo;
 mod view;
 
 use std::io::IsTerminal;

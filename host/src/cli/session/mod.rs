@@ -11,6 +11,7 @@ use sallyport_runtime::{
     history,
     host::new_session_id,
     session::find_session,
+    undo,
 };
 use sallyport_session::{
     JournalRecord,
@@ -56,7 +57,7 @@ pub(super) async fn run_session_command(
             show::export_session(&store, id, *format, out).await
         }
         StoredSessionCommand::Remove { ids, consent } => {
-            remove_sessions(&store, ids, *consent, out).await
+            remove_sessions(&store, &settings, ids, *consent, out).await
         }
         StoredSessionCommand::Prune { consent } => {
             prune_sessions(&store, &settings, *consent, out).await
@@ -102,6 +103,7 @@ fn shared_record_count(records: &[JournalRecord], turn: usize) -> Result<usize, 
 
 async fn remove_sessions(
     store: &HostStore,
+    settings: &HostSettings,
     ids: &[String],
     consent: ConfirmArgs,
     out: &CliOutput,
@@ -124,6 +126,7 @@ async fn remove_sessions(
     for session in &sessions {
         store.sessions.remove(LOCAL_USER, &session.id).await?;
         store.memories.forget(LOCAL_USER, MemorySelection::Session(session.id.clone())).await?;
+        undo::remove_copies(&settings.paths.undo_folder(), &session.id);
     }
     out.print_line(&format!("{} removed.", format_count(sessions.len())));
     Ok(ExitStatus::Done)
@@ -140,6 +143,7 @@ async fn prune_sessions(
         return Ok(ExitStatus::Done);
     }
     let removed = history::prune_sessions(store, settings.sessions).await?;
+    undo::remove_stale_copies(store, &settings.paths.undo_folder()).await;
     out.print_line(&format!("{} removed.", format_count(removed)));
     Ok(ExitStatus::Done)
 }

@@ -33,6 +33,11 @@ pub struct FileChange {
 }
 
 impl FileChange {
+    /// Returns the diff, shortened. Hidden characters are spelt out.
+    pub fn brief_diff_lines(&self) -> Vec<StyledLine> {
+        self.diff_lines(DetailLevel::Brief)
+    }
+
     /// Returns the diff. Hidden characters are spelt out.
     pub(super) fn diff_lines(&self, detail_level: DetailLevel) -> Vec<StyledLine> {
         let mut lines = self.all_diff_lines();

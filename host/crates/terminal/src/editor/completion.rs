@@ -89,6 +89,9 @@ fn command_completions(
             Some(name_completions(start, argument, plain(&completion_names.models)))
         }
         CommandArgumentKind::File => Some(path_completions(start, argument, "", folder_lister)),
+        CommandArgumentKind::Files => {
+            Some(name_completions(start, argument, vec![("files".to_owned(), String::new())]))
+        }
         CommandArgumentKind::None | CommandArgumentKind::Number => Some(Vec::new()),
         CommandArgumentKind::Text => None,
     }

@@ -16,6 +16,9 @@ pub enum SlashError {
     /// The command with this name takes no argument.
     #[error("/{0} takes no argument")]
     UnexpectedArgument(&'static str),
+    /// The command with this name takes no other argument than `files`.
+    #[error("/{0} takes no argument except \"files\"")]
+    NotFiles(&'static str),
     /// This text, shortened and escaped, cannot be the name of a plugin.
     #[error("{0:?} is not the name of a plugin")]
     InvalidPluginName(String),
@@ -39,6 +42,9 @@ impl SlashError {
                 "/help lists all; a second slash in front sends the line as text".into()
             }
             Self::UnexpectedArgument(name) => format!("type only /{name}, or /help {name}"),
+            Self::NotFiles(name) => {
+                format!("/{name} removes the last turn; /{name} files puts files back")
+            }
             Self::InvalidNumber(name) => format!("/{name} 2 is an example"),
             Self::InvalidPluginName(_) => "list the plugins with /plugins".into(),
             Self::UnclosedQuote(_) => "close it, or leave out both".into(),

@@ -46,6 +46,8 @@ pub enum SlashCommand {
     New,
     /// Remove the last turn.
     Undo,
+    /// Put back the files that the last call with changes changed.
+    UndoFiles,
     /// Remove the last turn and send its input again.
     Retry,
     /// Write the next message in the user's editor, starting with this text.
@@ -114,7 +116,11 @@ fn parse_command(
         "last" => parse_number(entry.name, argument).map(SlashCommand::Last),
         "session" => alone(SlashCommand::Session),
         "new" => alone(SlashCommand::New),
-        "undo" => alone(SlashCommand::Undo),
+        "undo" if argument == "files" => Ok(SlashCommand::UndoFiles),
+        "undo" => match argument {
+            "" => Ok(SlashCommand::Undo),
+            _ => Err(SlashError::NotFiles(entry.name)),
+        },
         "retry" => alone(SlashCommand::Retry),
         "edit" => Ok(SlashCommand::Edit(argument.to_owned())),
         "save" => parse_file(entry.name, argument).map(SlashCommand::Save),

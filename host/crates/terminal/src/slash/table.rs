@@ -25,6 +25,8 @@ pub enum CommandArgumentKind {
     Number,
     /// A file.
     File,
+    /// The word `files`.
+    Files,
     /// Any text.
     Text,
 }
@@ -53,7 +55,7 @@ pub const TABLE: &[SlashCommandEntry] = &[
     command_entry("last", &["result"], Argument::Number, "show the last call whole, or the Nth last one"),
     command_entry("session", &[], Argument::None, "show this session and how to resume it"),
     command_entry("new", &["clear"], Argument::None, "start a new session; this one is kept"),
-    command_entry("undo", &[], Argument::None, "remove the last turn"),
+    command_entry("undo", &[], Argument::Files, "remove the last turn, or put back files that a call changed"),
     command_entry("retry", &["again"], Argument::None, "remove the last turn and send its input again"),
     command_entry("edit", &["e"], Argument::Text, "write the next message in your editor (Ctrl-O)"),
     command_entry("save", &["export"], Argument::File, "write the session to a .md or .json file"),
@@ -85,6 +87,7 @@ impl CommandArgumentKind {
             Self::Model => " [MODEL]",
             Self::Number => " [N]",
             Self::File => " [FILE]",
+            Self::Files => " [files]",
             Self::Text => " [TEXT]",
         }
     }

@@ -80,7 +80,12 @@ fn what_looks_like_a_command_is_never_text() {
     check_error("/ help", "there is no command /", "/help lists all");
     check_error("/\u{1b}[2J", "there is no command /\\u{1b}[2J", "/help");
     check_error("/help wat", "there is no command /wat", "/help lists all");
-    check_error("/undo 3", "/undo takes no argument", "/help undo");
+    check_error(
+        "/undo 3",
+        "/undo takes no argument except \"files\"",
+        "/undo files puts files back",
+    );
+    check_error("/retry 3", "/retry takes no argument", "/help retry");
     check_error("/plugins ../x", "\"../x\" is not the name of a plugin", "/plugins");
     check_error("/save \"x", "/save: a quotation mark is not closed", "close it");
     check_error("/save \"", "/save: a quotation mark is not closed", "close it");
