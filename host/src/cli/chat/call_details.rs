@@ -6,7 +6,7 @@ use anstyle::Style;
 use sallyport_contract::{CallReport, ContentPart, Outcome, ResourceData, text};
 use sallyport_terminal::{card, style::StyledLine};
 
-use super::view;
+use super::{pictures, view};
 use crate::cli::{
     call_display,
     call_lines::{self, OpenCall},
@@ -84,7 +84,10 @@ fn part_lines(part: &ContentPart) -> Vec<StyledLine> {
         ContentPart::Text { text } => {
             text::escape_multiline(text).lines().map(StyledLine::plain).collect()
         }
-        ContentPart::Image { media_type, data } | ContentPart::Audio { media_type, data } => {
+        ContentPart::Image { media_type, data } => {
+            view::note_lines(&pictures::picture_name(media_type, data))
+        }
+        ContentPart::Audio { media_type, data } => {
             view::note_lines(&format!("{media_type}, {}", size(data)))
         }
         ContentPart::Resource { uri, .. } => view::note_lines(uri),

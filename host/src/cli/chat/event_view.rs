@@ -9,7 +9,7 @@ use super::{
     approval_questions::PendingQuestion,
     call_details::FinishedCall,
     interactive::{ChatActivity, InteractiveChat},
-    view,
+    pictures, view,
 };
 use crate::cli::call_display;
 
@@ -27,6 +27,7 @@ impl InteractiveChat<'_> {
             SessionEvent::CallFinished { call_id, tool, report } => {
                 let call = self.open_calls.take(&call_id, &tool);
                 self.show_call(&call.text, &report);
+                self.show_pictures(&report).await;
                 self.finished_calls.add(FinishedCall { call, report });
             }
             SessionEvent::ApprovalNeeded { confirmation_id: id, position, request } => {
@@ -131,6 +132,20 @@ impl InteractiveChat<'_> {
             lines.extend(fix_line(denial.fix.as_deref()));
         }
         self.show_lines(&lines);
+    }
+
+    /// Shows the pictures that a call returned, each with its name below it.
+    async fn show_pictures(&self, report: &CallReport) {
+        // The line editor would draw over a picture above the line.
+        let protocol = self.picture_protocol.filter(|_| self.line_ticket.is_none());
+        let space = self.view.picture_space();
+        for picture in pictures::prepare_pictures(report, protocol, space).await {
+            if let Some(codes) = &picture.codes {
+                self.view.print_picture(codes);
+            }
+            let name = StyledLine::styled(picture.name, view::DIM);
+            self.show_lines(&name.fold_to_width(self.view.columns(), 2));
+        }
     }
 
     fn end_turn(&mut self, end: &TurnEnd, usage: TurnUsage) {

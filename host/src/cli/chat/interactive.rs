@@ -15,6 +15,7 @@ use sallyport_terminal::{
         self, InitialInput, InputPrompt, KeyStyle, Keyboard, KeyboardError, LineInput,
         PromptTicket, TerminalModes,
     },
+    picture::PictureProtocol,
     style::{ColourMode, StyledLine},
 };
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
@@ -25,6 +26,7 @@ use super::{
     call_details::FinishedCalls,
     chat_session::{ChatContext, ChatSession},
     inputs::{ChatInputs, KeyboardInput},
+    pictures,
     typing_ahead::TypingAhead,
     undo::ProposedUndo,
     view::{self, ChatView},
@@ -92,6 +94,8 @@ pub(super) struct InteractiveChat<'a> {
     /// Files for the next message.
     pub(super) files: Vec<FileAttachment>,
     pub(super) last_turn: Option<TurnUsage>,
+    /// How the terminal draws pictures, if it does.
+    pub(super) picture_protocol: Option<PictureProtocol>,
     /// The files that are put back if the user agrees.
     pub(super) proposed_undo: Option<ProposedUndo>,
 }
@@ -245,6 +249,7 @@ impl<'a> InteractiveChat<'a> {
             is_streamed: false,
             files,
             last_turn: None,
+            picture_protocol: pictures::picture_protocol(settings),
             proposed_undo: None,
         })
     }

@@ -13,6 +13,7 @@ mod greeting;
 mod inputs;
 mod interactive;
 mod lists;
+mod pictures;
 mod plain;
 mod typing_ahead;
 mod undo;

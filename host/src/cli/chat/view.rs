@@ -9,6 +9,7 @@ use std::{
 use anstyle::{AnsiColor, Style};
 use sallyport_contract::{CallReport, Outcome, services::PluginNotice, text};
 use sallyport_terminal::{
+    picture::PictureSpace,
     screen::{RunningCall, StatusLine, TerminalScreen, TerminalSize},
     style::{ColourMode, StyledLine},
     typed_ahead::TypedAhead,
@@ -95,6 +96,18 @@ impl ChatView {
     /// Shows what the user types ahead.
     pub(super) fn set_typed_ahead(&self, typed_ahead: TypedAhead) {
         self.draw_on_screen(|screen| screen.set_typed_ahead(typed_ahead));
+    }
+
+    /// Draws a picture.
+    pub(super) fn print_picture(&self, codes: &str) {
+        self.draw_on_screen(|screen| screen.print_picture(codes));
+    }
+
+    /// The space that a picture has.
+    pub(super) fn picture_space(&self) -> PictureSpace {
+        let size = rustix::termios::tcgetwinsize(io::stdout());
+        let pixels = size.map_or((0, 0), |size| (size.ws_xpixel, size.ws_ypixel));
+        PictureSpace::new(terminal_size(), pixels.0, pixels.1)
     }
 
     /// Rings the bell, for a notice that is to be spoken.

@@ -34,6 +34,9 @@
 //! [approvals]
 //! hook = ["notify-my-phone", "--urgent"]
 //!
+//! [terminal]
+//! images = "off"
+//!
 //! [packages]
 //! index = "https://packages.example.com/simple/"
 //!
@@ -60,7 +63,7 @@ use toml::de::DeTable;
 
 use super::{
     ApprovalSettings, BrowserSettings, BudgetSettings, ChatSettings, CompileSettings,
-    InternalToolSettings, PackageSettings, SessionRetention, SettingOrigin,
+    InternalToolSettings, PackageSettings, SessionRetention, SettingOrigin, TerminalSettings,
     provider::{self, ProviderChoice},
     reader::ConfigText,
     values::{
@@ -103,6 +106,8 @@ pub struct FileConfig {
     pub browser: BrowserSettings,
     /// Where questions go besides the program that asks.
     pub approvals: ApprovalSettings,
+    /// What the terminal shows.
+    pub terminal: TerminalSettings,
     /// Where plugins get packages.
     pub packages: PackageSettings,
     /// How plugins are compiled.

@@ -44,7 +44,8 @@ pub use project_files::ForeignFile;
 pub use provider::ProviderDefinition;
 pub use sections::{
     ApprovalSettings, BrowserSettings, BudgetSettings, ChatMemoryKind, ChatSettings,
-    CompileSettings, EditMode, InternalToolSettings, PackageSettings, SessionRetention,
+    CompileSettings, EditMode, InternalToolSettings, PackageSettings, PictureMode,
+    SessionRetention, TerminalSettings,
 };
 use values::TextOrTexts;
 
@@ -171,6 +172,8 @@ pub struct HostSettings {
     pub browser: BrowserSettings,
     /// Where questions go besides the program that asks.
     pub approvals: ApprovalSettings,
+    /// What the terminal shows.
+    pub terminal: TerminalSettings,
     /// Where plugins get packages.
     pub packages: PackageSettings,
     /// How plugins without a cached build are compiled.
@@ -234,6 +237,7 @@ impl HostSettings {
             internal: file.internal,
             browser: file.browser.with_env_override(&env),
             approvals: file.approvals,
+            terminal: file.terminal,
             packages: file.packages,
             compile: file.compile.with_env_override(&env),
             mcp_servers: file

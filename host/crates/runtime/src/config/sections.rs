@@ -225,6 +225,31 @@ pub struct ApprovalSettings {
     pub hook: Option<Vec<String>>,
 }
 
+/// How pictures are shown in a chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PictureMode {
+    /// As the terminal can, if it is known.
+    #[default]
+    Auto,
+    /// With the graphics protocol of kitty.
+    Kitty,
+    /// As inline images of iTerm2.
+    Iterm2,
+    /// With sixels.
+    Sixel,
+    /// By their type and size only.
+    Off,
+}
+
+/// What the terminal shows.
+#[derive(Debug, Default, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TerminalSettings {
+    /// How pictures are shown in a chat.
+    pub images: PictureMode,
+}
+
 /// Where plugins get packages.
 #[derive(Debug, Default, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

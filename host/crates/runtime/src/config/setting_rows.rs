@@ -38,6 +38,7 @@ impl HostSettings {
             ("internal", json!(self.internal)),
             ("browser", json!(self.browser)),
             ("approvals", json!(self.approvals)),
+            ("terminal", json!(self.terminal)),
             ("packages", json!(self.packages)),
             ("compile", json!(self.compile)),
         ] {

@@ -131,6 +131,20 @@ impl<W: io::Write> TerminalScreen<W> {
         self.draw_lines(lines)
     }
 
+    /// Writes the codes of a picture above the live region. They begin at the beginning of a line.
+    ///
+    /// # Errors
+    ///
+    /// See [`TerminalScreen::show_answer`].
+    pub fn print_picture(&mut self, codes: &str) -> io::Result<()> {
+        self.live.mark_interrupted();
+        self.out.write_all(self.live.clear_region().as_bytes())?;
+        self.out.write_all(codes.as_bytes())?;
+        self.out.write_all(b"\r\n")?;
+        self.draw_lines(&[])?;
+        self.out.flush()
+    }
+
     /// Rings the terminal's bell.
     ///
     /// # Errors
