@@ -93,6 +93,27 @@ fn ctrl_c_stops_the_answer_and_keeps_what_was_typed() {
     assert_eq!(last_said(&model), "one\ntwo");
 }
 
+/// Many press Ctrl-C until something happens.
+#[test]
+fn a_second_ctrl_c_dropped_what_was_typed_ahead() {
+    let model = OpenAi::start(vec![Reply::Stalls("It is "), Reply::Text("Better now.")]);
+    let home = home(&model);
+    let mut person = chat(&home);
+    person.types("go\r");
+    person.sees("answering");
+    person.types("one\rtwo");
+    person.sees("> two");
+    person.types(INTERRUPT);
+    person.sees("openai/m> one\n  two");
+    person.types(INTERRUPT);
+    person.sees_last(PROMPT);
+    person.types(UP);
+    person.sees("openai/m> one\n  two");
+    person.types("\r");
+    person.sees("Better now.");
+    assert_eq!(last_said(&model), "one\ntwo");
+}
+
 #[test]
 fn the_end_of_the_input_leaves_after_what_is_queued() {
     let model = OpenAi::start(vec![Reply::Status(503), Reply::Text("Done.")]);

@@ -13,8 +13,8 @@ use std::{
 
 use nu_ansi_term::{Color, Style};
 use reedline::{
-    ColumnarMenu, DefaultHinter, EditCommand, ExternalPrinter, MenuBuilder, Reedline, ReedlineMenu,
-    Signal,
+    ColumnarMenu, DefaultHinter, EditCommand, ExternalPrinter, HistoryItem, MenuBuilder, Reedline,
+    ReedlineMenu, Signal,
 };
 use sallyport_contract::text;
 
@@ -222,7 +222,7 @@ impl LineEditor {
                 }
                 Signal::HostCommand(name) if name == INTERRUPT => {
                     if !engine.current_buffer_contents().is_empty() {
-                        replace_buffer(engine, "");
+                        clear_line(engine, prompt);
                         continue;
                     }
                     move_below_line(engine);
@@ -296,6 +296,18 @@ fn dim_style() -> Style {
 
 pub(super) fn replace_buffer(engine: &mut Reedline, text: &str) {
     engine.run_edit_commands(&[EditCommand::Clear, EditCommand::InsertString(text.to_owned())]);
+}
+
+/// Clears the line. Up brings a message back, because Ctrl-C may have been meant for an answer that
+/// just ended, after which the line is what was typed ahead.
+fn clear_line(engine: &mut Reedline, prompt: &InputPrompt) {
+    let text = engine.current_buffer_contents().to_owned();
+    replace_buffer(engine, "");
+    let is_message = matches!(prompt, InputPrompt::Message { .. });
+    if is_message && !text.starts_with(HISTORY_EXCLUSION_PREFIX) && !text.trim().is_empty() {
+        // The history in memory has it even if its file cannot be written.
+        let _ = engine.history_mut().save(HistoryItem::from_command_line(text));
+    }
 }
 
 /// Whether Ctrl-O means the last call, because there is no message to edit.
