@@ -10,7 +10,7 @@ use super::{
     keys::ApprovalOptions,
     request,
 };
-use crate::style::StyledLine;
+use crate::{style::StyledLine, wrap};
 
 /// Characters of the digest that are shown. They suffice to compare two versions by eye.
 const DIGEST_CHARS: usize = 12;
@@ -30,8 +30,8 @@ const COLUMNS_MAX: usize = 110;
 /// Precedes each line of the rule. It is narrow, so that a digest fits 80 columns.
 const RULE_INDENT: &str = "    ";
 
-/// Fewest lines of a page, regardless of the window's height.
-const PAGE_LINES_MIN: usize = 5;
+/// Fewest rows of a page, regardless of the window's height.
+const PAGE_ROWS_MIN: usize = 5;
 
 const TITLE: Style = AnsiColor::Yellow.on_default().bold();
 const WARNING: Style = AnsiColor::Red.on_default().bold();
@@ -93,19 +93,20 @@ impl ApprovalCard {
         self.layout_lines(width, DetailLevel::Brief)
     }
 
-    /// Returns the whole card in pages of at most `height` lines, or 6 if that is larger. The last
+    /// Returns the first view in parts of at most `height` rows, or 6 if that is larger. If there are
+    /// several, the last line of each is its number.
+    pub fn summary_parts(&self, width: usize, height: usize) -> Vec<Vec<StyledLine>> {
+        let lines = self.summary_lines(width);
+        match count_rows(&lines, width) <= height {
+            true => vec![lines],
+            false => numbered_pages("part", &lines, width, height),
+        }
+    }
+
+    /// Returns the whole card in pages of at most `height` rows, or 6 if that is larger. The last
     /// line of each page is its number.
     pub fn pages(&self, width: usize, height: usize) -> Vec<Vec<StyledLine>> {
-        let lines = self.layout_lines(width, DetailLevel::Full);
-        // One line of each page is for its number.
-        let pages: Vec<_> = lines.chunks(height.saturating_sub(1).max(PAGE_LINES_MIN)).collect();
-        let count = pages.len();
-        let numbered = |(index, lines): (usize, &[StyledLine])| {
-            let mut page = lines.to_vec();
-            page.push(StyledLine::styled(format!("page {} of {count}", index + 1), DIM));
-            page
-        };
-        pages.into_iter().enumerate().map(numbered).collect()
+        numbered_pages("page", &self.layout_lines(width, DetailLevel::Full), width, height)
     }
 
     /// Whether [`summary_lines`](Self::summary_lines) omits part of a request. If so, an approval
@@ -254,6 +255,36 @@ impl ApprovalCard {
             || argument::has_deceptive_text(&self.request.call.arguments)
             || self.file_change.as_ref().is_some_and(FileChange::has_deceptive_text)
     }
+}
+
+/// Splits lines into pages of at most `height` rows, the last of which names the page.
+fn numbered_pages(
+    name: &str,
+    lines: &[StyledLine],
+    width: usize,
+    height: usize,
+) -> Vec<Vec<StyledLine>> {
+    let rows_max = height.saturating_sub(1).max(PAGE_ROWS_MIN);
+    let (mut pages, mut rows) = (vec![Vec::new()], 0);
+    for line in lines {
+        let line_rows = count_rows(std::slice::from_ref(line), width);
+        if rows > 0 && rows + line_rows > rows_max {
+            pages.push(Vec::new());
+            rows = 0;
+        }
+        rows += line_rows;
+        pages.last_mut().into_iter().for_each(|page| page.push(line.clone()));
+    }
+    let count = pages.len();
+    for (index, page) in pages.iter_mut().enumerate() {
+        page.push(StyledLine::styled(format!("{name} {} of {count}", index + 1), DIM));
+    }
+    pages
+}
+
+/// Rows that lines take on a terminal.
+pub(crate) fn count_rows(lines: &[StyledLine], width: usize) -> usize {
+    lines.iter().map(|line| wrap::split_into_rows(line, width).len()).sum()
 }
 
 /// Whether the first view of a question omits part of the request.

@@ -6,6 +6,9 @@
 //! everything, page by page. Numbers are shown as the model wrote them. Characters that a terminal
 //! would interpret or a reader could not see are spelt out, with a warning.
 //!
+//! A card that is higher than the window is shown in parts. Its first part begins with its title, and
+//! later ones have the title above the keys.
+//!
 //! If a card omits part of a request, it accepts no approval before its pages were seen.
 //!
 //! A card about a missing grant shows one choice at a time, the narrowest first, and asks for the
@@ -28,4 +31,5 @@ mod tests;
 pub use argument::{format_editable, full_value_lines};
 pub use file_change::FileChange;
 pub use keys::{ApprovalChoice, ApprovalOptions, choice_for_key};
+pub(crate) use layout::count_rows;
 pub use layout::{ApprovalCard, QuestionPosition, is_summary_cut, request_lines, subject_line};

@@ -11,9 +11,8 @@ use rustix::termios::{QueueSelector, tcflush};
 
 use super::mode::TerminalModes;
 use crate::{
-    card::{self, ApprovalCard, ApprovalChoice},
+    card::{self, ApprovalCard, ApprovalChoice, count_rows},
     style::StyledLine,
-    wrap,
 };
 
 /// Time without input before a key counts as an answer. A user who is still typing or holds a key
@@ -63,20 +62,24 @@ impl CardPrompt<'_> {
         // it.
         tcflush(io::stdin(), QueueSelector::IFlush)?;
         let (width, height) = terminal_size();
-        let summary = self.card.summary_lines(width);
-        (self.line_sink)(&summary);
+        // The cursor takes a row, too.
+        let room = |keys: &[StyledLine]| height.saturating_sub(count_rows(keys, width) + 1);
+        let pages_noted = if self.card.needs_full_view() { 2 } else { 0 };
+        let rows_max = room(&self.key_lines(width, pages_noted, 0, false));
+        let (parts, pages) =
+            (self.card.summary_parts(width, rows_max), self.card.pages(width, rows_max));
+        (self.line_sink)(&parts[0]);
         if let Some(answer) = self.wait_for_pause()? {
             return Ok(answer);
         }
-        // The cursor takes a row, too.
-        let room = |keys: &[StyledLine]| height.saturating_sub(count_rows(keys, width) + 1);
-        let pages = self.card.pages(width, room(&self.key_lines(width, 2, 2, false)));
-        let mut pages_seen = 0;
-        let mut above = count_rows(&summary, width);
+        // `?` shows the other parts of the summary, and then the whole card, again and again.
+        let (other_parts, mut views_seen) = (&parts[1..], 0_usize);
+        let mut above = count_rows(&parts[0], width);
         loop {
+            let pages_seen = views_seen.saturating_sub(other_parts.len());
             let is_unread = self.card.needs_full_view() && pages_seen < pages.len();
             let unread = if is_unread { pages.len() - pages_seen } else { 0 };
-            let mut keys = self.key_lines(width, unread, 0, pages_seen == 0);
+            let mut keys = self.key_lines(width, unread, 0, views_seen == 0);
             if above > room(&keys) {
                 keys = self.key_lines(width, unread, 2, false);
                 keys = self.key_lines(width, unread, above.saturating_sub(room(&keys)), false);
@@ -87,10 +90,11 @@ impl CardPrompt<'_> {
                 CardAnswer::Key(choice)
                     if choice == ApprovalChoice::More || (is_unread && choice.is_approval()) =>
                 {
-                    let page = &pages[pages_seen % pages.len()];
+                    let page = other_parts.get(views_seen);
+                    let page = page.unwrap_or_else(|| &pages[pages_seen % pages.len()]);
                     (self.line_sink)(page);
                     above = count_rows(page, width);
-                    pages_seen += 1;
+                    views_seen += 1;
                 }
                 answer => return Ok(answer),
             }
@@ -159,11 +163,6 @@ impl CardPrompt<'_> {
     fn choice_for_key(&self, key: KeyEvent) -> ApprovalChoice {
         card::choice_for_key(key, &self.card.options())
     }
-}
-
-/// Rows that lines take on a terminal.
-fn count_rows(lines: &[StyledLine], width: usize) -> usize {
-    lines.iter().map(|line| wrap::split_into_rows(line, width).len()).sum()
 }
 
 /// Columns and rows of the terminal.
