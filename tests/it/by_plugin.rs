@@ -116,7 +116,7 @@ fn the_gate_decides_about_a_plugin_as_about_any_call() {
     };
     let denied = ask(&home(&rule("deny")), &["say hi"]).ended(3);
     denied.remarks(&["plugin:player cannot answer"]).hides(&["hi\n"]);
-    ask(&home(&rule("ask")), &["say hi"]).ended(6).remarks(&["nobody is there to ask"]);
+    ask(&home(&rule("ask")), &["say hi"]).ended(6).remarks(&["no user is connected"]);
     let home = home(&rule("allow"));
     ask(&home, &["-v", "say hi"]).ended(0).remarks(&["→ player.role:provider", "← player.role"]);
     let shown = home.run(&["audit", "show", "--plugin", "player", "--output", "json"]).ended(0);

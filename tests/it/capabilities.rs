@@ -255,7 +255,7 @@ fn pages_are_opened_as_far_as_granted() {
             ("open https://example.com@evil.org/", "names a user"),
             ("open file:///etc/passwd", "only http and https"),
             ("open javascript:alert(1)", "only http and https"),
-            ("open nonsense", "it is no address"),
+            ("open nonsense", "it is not an address"),
             ("open-of 3000", "the address is too long"),
             ("open https://example.com/?t=hunter2hunter2", "it would carry the secret token"),
         ],

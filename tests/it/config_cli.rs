@@ -76,7 +76,7 @@ fn a_mistake_has_its_place_and_its_remedy() {
         ("[chat]\nmemry = 'none'", "2:1: unknown key", "did you mean \"memory\"?"),
         ("[chat]\nmemory = 'window'", "2:10: \"memory\" cannot be", "write one of none"),
         ("[budget]\nturns = 0", "2:9: \"turns\" must be from 1", ""),
-        ("[budget]\ncost = 0", "2:8: \"cost\" is no amount", "US dollars"),
+        ("[budget]\ncost = 0", "2:8: \"cost\" is not an amount", "US dollars"),
         ("[budget]\ncost = -1.5", "2:8: \"cost\" must be a number from 0", ""),
         ("[budget]\ntokens = -1", "2:10: \"tokens\" must be a number of tokens", ""),
         ("[budget]\ntime = '0s'", "2:8: \"time\" must be longer", ""),

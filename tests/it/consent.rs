@@ -67,7 +67,7 @@ fn only_a_clear_yes_lets_a_call_run() {
         let (ended, shown) = answered(&home, &CALL, &[(PROMPT, answer)], end);
         assert_eq!(ended, code, "{answer:?}: {shown}");
         assert_eq!(policy(&home), POLICY, "{answer:?}");
-        home.run(&CALL).ended(6).remarks(&["nobody is there to ask"]);
+        home.run(&CALL).ended(6).remarks(&["no user is connected"]);
     }
 }
 
@@ -98,7 +98,7 @@ fn always_writes_the_rule_and_is_not_asked_again() {
         assert!(written.contains(line) && shown.contains(line), "{written}");
     }
     home.run(&CALL).ended(0).answers(&["hi there"]);
-    home.run(&["call", "hostile.counts"]).ended(6).remarks(&["nobody is there to ask"]);
+    home.run(&["call", "hostile.counts"]).ended(6).remarks(&["no user is connected"]);
     home.run(&["audit", "show"]).ended(0).answers(&["the user agreed always"]);
 }
 
@@ -108,7 +108,7 @@ fn h60_what_was_agreed_to_for_one_component_holds_for_no_other() {
     assert_eq!(answered(&home, &CALL, &[(PROMPT, "a")], "hi there\"").0, 0);
     replace_component(&home);
     home.run(&["plugin", "accept", "hostile"]).ended(0);
-    home.run(&CALL).ended(6).remarks(&["nobody is there to ask"]);
+    home.run(&CALL).ended(6).remarks(&["no user is connected"]);
     let (code, shown) = answered(&home, &CALL, &[(PROMPT, "a")], "hi there\"");
     assert_eq!((code, policy(&home).matches("[[rule]]").count()), (0, 2), "{shown}");
     home.run(&CALL).ended(0);

@@ -196,7 +196,7 @@ fn pages_open_only_as_the_policy_says() {
     let asks = LIVING.replace(", decision = \"allow\" }", " }");
     let nobody = living_home(&asks);
     let ran = acts(&nobody, &["open https://ok.example/a"]);
-    ran.ended(0).answers(&["Denied", "nobody is there to ask"]).hides(&["open this page"]);
+    ran.ended(0).answers(&["Denied", "no user is connected"]).hides(&["open this page"]);
 }
 
 #[test]

@@ -91,7 +91,7 @@ pub(super) fn print_notice(notice: &HostNotice, out: &CliOutput) {
         HostNotice::ForeignFile(file) => {
             out.print_warning(&file.to_string());
             out.print_hint(
-                "if it is yours: make file and folder your own, and let nobody else write there",
+                "if it is yours: make file and folder your own, and let no one else write there",
             );
         }
         HostNotice::Sandbox(words) | HostNotice::Warning(words) => out.print_warning(words),

@@ -249,7 +249,7 @@ fn warn_of_session_damage(past: &RestoredSession, out: &CliOutput) {
     if !interrupted.calls.is_empty() {
         let calls = interrupted.calls.join(", ");
         out.print_warning(&format!(
-            "nobody saw the end of {calls}: it may or may not have had its effect"
+            "the end of {calls} is not known: it may or may not have had its effect"
         ));
     }
 }

@@ -49,7 +49,7 @@ const FILES: [&str; 8] = [
 /// The name would change the path.
 pub(crate) fn path(model: &str) -> Result<String, ProviderError> {
     if model.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
-        return Err(ProviderError::Refused(format!("{model:?} is no name of a model")));
+        return Err(ProviderError::Refused(format!("{model:?} is not the name of a model")));
     }
     let folder = if model.contains('/') { "" } else { "models/" };
     Ok(format!("{folder}{}:streamGenerateContent?alt=sse", in_path(model)))

@@ -54,7 +54,7 @@ impl fmt::Display for OpenUrlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Denied { reason } => write!(f, "the page may not be opened: {reason}"),
-            Self::Invalid { reason } => write!(f, "this is no page that can be opened: {reason}"),
+            Self::Invalid { reason } => write!(f, "this page cannot be opened: {reason}"),
             Self::Failed { reason } => write!(f, "the page was not opened: {reason}"),
         }
     }

@@ -45,7 +45,7 @@ fn lines_from_a_pipe_are_no_approvals() {
     let home = home(&["ui-lines", "clock"], &format!("{LINES}{ASK}"));
     let chat = ["chat", "--model", "offline", "--ui", "ui-lines"];
     let ran = home.run_with_input(&chat, "what time is it\ny\n").ended(0);
-    ran.answers(&["nobody is there to ask"]).hides(&["UTC."]);
+    ran.answers(&["no user is connected"]).hides(&["UTC."]);
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_session_goes_on_without_a_ui_that_breaks_and_nobody_approves() {
         person.sees("player stopped showing this session");
         person.sees(why);
         person.sees("the session continues without it");
-        person.sees("nobody is there to ask");
+        person.sees("no user is connected");
         person.sends(Signal::INT);
         assert_eq!(person.ends(), 9);
     }

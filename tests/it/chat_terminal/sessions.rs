@@ -177,7 +177,7 @@ fn what_was_interrupted_is_told() {
     person.sends(Signal::KILL);
     person.ends();
     let mut person = chat_with(&home, &["--continue"]);
-    person.sees("nobody saw the end of hostile__sleeps_an_hour");
+    person.sees("the end of hostile__sleeps_an_hour is not known");
     person.sees("✗ hostile__sleeps_an_hour · interrupted");
     person.types("again\r");
     person.sees("Better now.");

@@ -29,7 +29,7 @@ fn a_role_that_is_named_and_not_exported_is_told() {
     for (component, roles, words) in [
         ("player", "\"ui\", \"tools\"", "exports no tools: it has sallyport:plugin/"),
         ("raw", "\"tools\", \"provider\"", "exports no provider: it has"),
-        ("raw", "\"guide\"", "wanted is sallyport:plugin/guide@0.1.0"),
+        ("raw", "\"guide\"", "sallyport:plugin/guide@0.1.0 is needed"),
     ] {
         let warden = Scripted::new(component, &format!("roles = [{roles}]\n[[{requests}"), "");
         let loaded = Guarded::load(warden, Arc::new(SystemResolver::default()));

@@ -77,7 +77,7 @@ fn what_is_no_program_is_told() {
     assert!(matches!(error, LoadError::MissingExport { .. }), "{error}");
     let text = error.to_string();
     assert!(text.contains("exports no program: it has sallyport:plugin/"), "{text}");
-    assert!(text.contains("wanted is wasi:cli/run@0.2"), "{text}");
+    assert!(text.contains("and wasi:cli/run@0.2"), "{text}");
     let error = load(b"\0asm\x01\0\0\0".to_vec()).unwrap().to_string();
     assert!(error.contains("a core WebAssembly module"), "{error}");
 }

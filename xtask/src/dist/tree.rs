@@ -38,7 +38,7 @@ impl FileTree {
         for entry in entries {
             let entry = entry?;
             let name = entry.file_name();
-            let name = name.to_str().with_context(|| format!("{name:?} is no text"))?;
+            let name = name.to_str().with_context(|| format!("{name:?} is not text"))?;
             let below = format!("{path}/{name}");
             if entry.file_type()?.is_dir() {
                 self.add_folder(&below, &entry.path())?;

@@ -455,7 +455,7 @@ impl fmt::Display for GrantedScope {
 impl fmt::Display for ApprovalObstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoUser => f.write_str("it needs approval and nobody is there to ask"),
+            Self::NoUser => f.write_str("it needs approval and no user is connected"),
             Self::TimedOut { waited } => write!(f, "no answer within {waited:?}"),
             Self::NotShown { error } => write!(f, "it needs an approval, but {error}"),
         }

@@ -150,7 +150,7 @@ pub fn find_program(folder: &Path) -> Result<(ScriptProgram, Vec<String>), Scrip
             None => ScriptError::NoProgram { folder: folder.to_owned() },
         });
     };
-    let other = others.iter().map(|(other, _)| format!("{other} is passed over: it is no file"));
+    let other = others.iter().map(|(other, _)| format!("{other} is ignored: it is not a file"));
     let unused = unused.iter().map(|(unused, _)| format!("{unused} is not used: there is {name}"));
     Ok((read_program(folder.join(name), *kind)?, other.chain(unused).collect()))
 }
@@ -227,7 +227,7 @@ mod tests {
             &[("run/", 0o755), ("run.sh", 0o755)],
             "run.sh",
             Native,
-            &["run is passed over: it is no file"],
+            &["run is ignored: it is not a file"],
         );
     }
 

@@ -228,7 +228,7 @@ impl HostCallAuthorizer for FixedGrantAuthorizer {
                 nobody_to_ask: true,
                 ..Denial::new(
                     format!("{} may not {}", self.0.plugin(), access.what),
-                    "nobody is there to ask",
+                    "no user is connected",
                 )
             }),
         };

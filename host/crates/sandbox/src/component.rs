@@ -122,17 +122,17 @@ fn check_is_component(bytes: &[u8]) -> Result<(), &'static str> {
     if let Some(rest) = bytes.strip_prefix(WASM_MAGIC) {
         return match rest.get(..4) {
             Some(version) if version == COMPONENT_VERSION => Ok(()),
-            Some([1, 0, 0, 0]) => Err("a core WebAssembly module"),
-            Some(_) => Err("WebAssembly of an unknown version"),
+            Some([1, 0, 0, 0]) => Err("a core WebAssembly module, not a component"),
+            Some(_) => Err("WebAssembly of an unknown version, not a component"),
             None => Err("cut short in its first eight bytes"),
         };
     }
     Err(match bytes {
         [] => "an empty file",
-        [0x7f, b'E', b'L', b'F', ..] => "a native (ELF) program",
-        [b'P', b'K', 3 | 5, 4 | 6, ..] => "a zip archive",
-        _ if looks_like_wat(bytes) => "WebAssembly text; only the binary format is loaded",
-        _ => "not WebAssembly",
+        [0x7f, b'E', b'L', b'F', ..] => "a native (ELF) program, not a component",
+        [b'P', b'K', 3 | 5, 4 | 6, ..] => "a zip archive, not a component",
+        _ if looks_like_wat(bytes) => "WebAssembly text, and only the binary format is loaded",
+        _ => "not a WebAssembly file",
     })
 }
 
@@ -148,14 +148,14 @@ mod tests {
     #[test]
     fn says_what_a_file_is_when_it_is_no_component() {
         let rows: [(&[u8], &str); 8] = [
-            (b"", "an empty file"),
+            (b"", "x.wasm is an empty file"),
             (b"\0asm\x01\0\0\0", "a core WebAssembly module"),
             (b"\0asm\x0d\0", "cut short"),
             (b"\0asm\x63\0\x01\0", "unknown version"),
             (b"\x7fELF\x02", "native (ELF)"),
             (b"PK\x03\x04", "zip"),
             (b"\n (component)", "WebAssembly text"),
-            (b"#!/bin/sh", "not WebAssembly"),
+            (b"#!/bin/sh", "x.wasm is not a WebAssembly file"),
         ];
         for (bytes, want) in rows {
             let error = ComponentFile::new(Path::new("x.wasm"), bytes.to_vec()).unwrap_err();

@@ -11,8 +11,8 @@ pub enum LoadError {
     /// The file could not be read.
     #[error("cannot read {path}: {source}", path = path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    /// The file is not a component.
-    #[error("{path} is not a component but {what}", path = path.display())]
+    /// The file is not a component. The message says what it is instead.
+    #[error("{path} is {what}", path = path.display())]
     NotAComponent { path: PathBuf, what: String },
     /// The file is not the one whose digest is known.
     #[error("{path} changed while it was read", path = path.display())]
@@ -30,7 +30,7 @@ pub enum LoadError {
     #[error("cannot compile plugins: {message}")]
     Compiler { message: String },
     /// The component does not export the expected interface in a version that this host knows.
-    #[error("{path} exports no {export}: it has {found}, wanted is {wanted}", path = path.display())]
+    #[error("{path} exports no {export}: it has {found}, and {wanted} is needed", path = path.display())]
     MissingExport { path: PathBuf, export: &'static str, found: String, wanted: &'static str },
     /// The component imports interfaces that the host does not have.
     #[error("{path} imports what this host does not offer: {names}", path = path.display())]
@@ -45,7 +45,7 @@ pub enum LoadError {
     #[error("{path} has no function that can be called: {refused}", path = path.display())]
     NothingCallable { path: PathBuf, refused: String },
     /// The component describes a tool that is not valid.
-    #[error("{path} lists a tool that cannot be: {message}", path = path.display())]
+    #[error("{path} lists a tool that is not valid: {message}", path = path.display())]
     InvalidTools { path: PathBuf, message: String },
     /// `list-tools` trapped or took too long.
     #[error("{path} could not list its tools: {message}", path = path.display())]

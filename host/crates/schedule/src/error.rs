@@ -33,7 +33,7 @@ pub enum MomentError {
         cron: String,
     },
     /// The text is not a cron expression.
-    #[error("\"{cron}\" is no cron expression: {why}")]
+    #[error("\"{cron}\" is not a cron expression: {why}")]
     Cron {
         /// The start of the expression.
         cron: String,

@@ -45,7 +45,7 @@ fn a_listing_is_sorted_and_has_an_end() {
     fs::write(top.path().join("more"), "").unwrap();
     let entries = inside(&top, "").entries().unwrap();
     assert_eq!((entries.listed.len(), entries.truncated), (ENTRIES_MAX, true));
-    check_error(inside(&top, "more").entries(), "is not in a folder, or is no folder itself");
+    check_error(inside(&top, "more").entries(), "is not in a folder, or is not a folder itself");
     check_error(inside(&top, "absent").entries(), "does not exist");
 }
 

@@ -84,7 +84,7 @@ fn send(response: Response, answer: ResponseOutparam) {
     });
     let outgoing = OutgoingResponse::new(fields);
     if outgoing.set_status_code(status).is_err() {
-        log::warn(format!("{status} is no status; the answer goes out with 200"));
+        log::warn(format!("{status} is not a status; the answer is sent with 200"));
     }
     let outgoing_body = outgoing.body();
     ResponseOutparam::set(answer, Ok(outgoing));

@@ -99,7 +99,7 @@ fn sort_by_index(list: &[Value]) -> Result<Vec<&Value>, String> {
 }
 
 fn parse_vector(numbers: Option<&Value>) -> Result<Vec<f32>, String> {
-    let numbers = numbers.and_then(Value::as_array).ok_or("a vector is no list of numbers")?;
+    let numbers = numbers.and_then(Value::as_array).ok_or("a vector is not a list of numbers")?;
     if numbers.is_empty() || numbers.len() > DIMENSIONS_MAX {
         let count = numbers.len();
         return Err(format!("a vector has {count} numbers, 1 to {DIMENSIONS_MAX} are accepted"));

@@ -82,7 +82,7 @@ enum ListenError {
     TooLong { bytes: usize },
     #[error("{} begins with neither http:// nor ws://", quoted(text))]
     Scheme { text: String },
-    #[error("{} is no address of a machine", quoted(host))]
+    #[error("{} is not the address of a machine", quoted(host))]
     Name { host: String },
     #[error("{} says no port", quoted(text))]
     NoPort { text: String },

@@ -79,7 +79,7 @@ impl CompiledPattern {
         }
         Err(ConditionError::Flaw {
             flaw: format!("the pattern {} is too large", quoted(text)),
-            hint: Some("write [a-z0-9_] in place of \\w, and + in place of a count".to_owned()),
+            hint: Some("write [a-z0-9_] instead of \\w, and + instead of a count".to_owned()),
         })
     }
 }

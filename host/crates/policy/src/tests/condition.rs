@@ -299,7 +299,7 @@ fn loops_and_patterns_that_would_be_too_much() {
     let loops = "[1].all(a, [1].all(b, [1].all(c, [1].all(d, [1].all(e, true)))))";
     let around = "\"(?=x)\" is not a pattern: look-around, including look-ahead and look-behind, \
                   is not supported";
-    let size = "write [a-z0-9_] in place of \\w, and + in place of a count";
+    let size = "write [a-z0-9_] instead of \\w, and + instead of a count";
     let open = "write it in quotation marks";
     check_refused(&[
         (loops, "more than 4 loops stand in each other", "write several rules"),

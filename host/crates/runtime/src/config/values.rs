@@ -128,7 +128,7 @@ value_types! {
         // Less than a millionth of a dollar cannot be counted, and a limit of 0 would stop
         // everything.
         |dollars| match (dollars.0 * 1e6).floor() as u64 {
-            0 => Err("{key} is no amount that can be spent\nwrite US dollars, such as 0.50".into()),
+            0 => Err("{key} is not an amount that can be spent\nwrite US dollars, such as 0.50".into()),
             micro_usd => Ok(TokenCost { micro_usd }),
         },
         |cost| (cost.micro_usd as f64 / 1e6);

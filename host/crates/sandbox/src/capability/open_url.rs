@@ -67,7 +67,7 @@ fn parse_address(text: &str) -> Result<Url, Error> {
     if text.len() > URL_BYTES_MAX {
         return invalid("the address is too long");
     }
-    let Ok(url) = Url::parse(text) else { return invalid("it is no address") };
+    let Ok(url) = Url::parse(text) else { return invalid("it is not an address") };
     match url.scheme() {
         "http" | "https" if !url.username().is_empty() || url.password().is_some() => {
             invalid("the address names a user, which can hide where it leads")

@@ -80,7 +80,7 @@ impl HostCall<'_> {
     ) -> Result<TimerRequest, Error> {
         let NewTimer { moment, label, payload, extra: _ } = timer;
         if !self.shared_state.has_timers {
-            let why = "the plugin does not export `timers`, so nobody could be called back";
+            let why = "the plugin does not export `timers`, so the host could not call it back";
             return Err(Error::Invalid(why.to_owned()));
         }
         check_length("the label", label.as_deref(), LABEL_BYTES_MAX)?;

@@ -14,10 +14,10 @@ const BUFFERED_BYTES_MAX: usize = 1024 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BodyBufferError {
     /// The body is longer than a question allows.
-    #[error("its body is longer than 1 MiB, and nobody is asked about more than can be shown")]
+    #[error("its body is longer than 1 MiB, and no question shows more than that")]
     TooLong,
     /// The guest took too long to write the body, or broke off.
-    #[error("its body was not finished, and nobody is asked about what is not there yet")]
+    #[error("its body was not finished, and no question is asked about a part of it")]
     Unfinished,
 }
 

@@ -58,7 +58,9 @@ pub enum ReplayError {
         difference: ReplayDifference,
     },
     /// The user edited the arguments of a call, which a tape does not record.
-    #[error("the call on line {line} of the tape was taken back, and nobody is here to do that")]
+    #[error(
+        "the call on line {line} of the tape was cancelled by the user, and a replay has no user"
+    )]
     UnexpectedWithdrawal {
         /// The line of the tape, from 1.
         line: usize,

@@ -163,14 +163,14 @@ fn private_open_options() -> OpenOptions {
 
 fn check_file(path: &Path, info: &Metadata) -> Result<(), StoreError> {
     if !info.is_file() {
-        return Err(not_private_error(path, "it is no plain file", FILE_MODE));
+        return Err(not_private_error(path, "it is not a plain file", FILE_MODE));
     }
     check_owner(path, info, FILE_MODE)
 }
 
 fn check_owner(path: &Path, info: &Metadata, mode: u32) -> Result<(), StoreError> {
     if info.uid() != rustix::process::geteuid().as_raw() {
-        return Err(not_private_error(path, "it belongs to somebody else", mode));
+        return Err(not_private_error(path, "it belongs to another user", mode));
     }
     if info.permissions().mode() & 0o777 & !mode != 0 {
         return Err(not_private_error(path, "others can use it", mode));

@@ -85,7 +85,7 @@ fn what_is_not_private_is_not_used() {
         symlink(&elsewhere, path).unwrap();
     };
     check_refused(moved, "it is a link", "");
-    check_refused(|folder, parent| moved(&folder.join(FILE), parent), "it is no plain file", "");
+    check_refused(|folder, parent| moved(&folder.join(FILE), parent), "it is not a plain file", "");
     check_refused(
         |folder, _| {
             fs::remove_dir_all(folder).unwrap();

@@ -29,14 +29,14 @@ fn a_log_that_cannot_be_written_takes_nothing() {
         },
         "is damaged: file is not a database",
     );
-    check_closed(|fixture| fs::create_dir(fixture.path().join(FILE)).unwrap(), "no plain file");
+    check_closed(|fixture| fs::create_dir(fixture.path().join(FILE)).unwrap(), "not a plain file");
     check_closed(
         |fixture| fs::create_dir(fixture.path().join("audit.head")).unwrap(),
-        "no plain file",
+        "not a plain file",
     );
     check_closed(
         |fixture| fs::create_dir(fixture.path().join("audit.key")).unwrap(),
-        "no plain file",
+        "not a plain file",
     );
     check_closed(
         |fixture| fs::remove_dir_all(fixture.path()).unwrap(),

@@ -12,8 +12,8 @@ async fn vectors_that_cannot_be_computed_with_are_refused() {
         (json!([json!([1.0]), json!(["1"])]), "something else than finite numbers"),
         (json!([json!([1.0]), json!([null])]), "something else than finite numbers"),
         (json!([json!([1.0]), json!([1e39])]), "something else than finite numbers"),
-        (json!([json!([1.0]), Value::Null]), "a vector is no list of numbers"),
-        (json!([json!([1.0]), json!("AAAA")]), "a vector is no list of numbers"),
+        (json!([json!([1.0]), Value::Null]), "a vector is not a list of numbers"),
+        (json!([json!([1.0]), json!("AAAA")]), "a vector is not a list of numbers"),
         (json!([json!([1.0])]), "it has 1 vectors for 2 texts"),
         (json!([[1.0], [1.0], [1.0]]), "it has 3 vectors for 2 texts"),
     ];

@@ -42,7 +42,7 @@ const ROWS: &[(&str, &str, &str)] = &[
     ("fs = [{ path = '/x/a', access = 'read' }]\nscratch = [{ name = 'a' }]", "12: the mount \"/a\" lies in or around the mount \"/a\" of policy.toml:2", "give each its own folder under /"),
     ("listen = 'stdin'", "10: \"listen\" must be a list, not a string", ""),
     ("listen = ['http://127.0.0.1']", "11: \"http://127.0.0.1\" says no port", "add a port, such as :8077, or :0 for any"),
-    ("listen = ['http://a.io:80']", "11: \"a.io\" is no address of a machine", "write 127.0.0.1, [::1] or localhost"),
+    ("listen = ['http://a.io:80']", "11: \"a.io\" is not the address of a machine", "write 127.0.0.1, [::1] or localhost"),
     ("listen = ['wss://127.0.0.1:80']", "11: \"wss://127.0.0.1:80\" begins with neither http:// nor ws://", "what listens here is not encrypted: write http:// or ws://"),
     ("listen = ['127.0.0.1:80']", "11: \"127.0.0.1:80\" begins with neither http:// nor ws://", "write it like http://127.0.0.1:8077/hooks, ws://127.0.0.1:8078/chat, or stdin"),
     ("listen = ['http://127.0.0.1:70000']", "11: \"70000\" is not a port", "write a number from 1 to 65535, or 0 for any"),

@@ -465,7 +465,7 @@ fn read_llm_timeout(env: &Env) -> Result<Option<Duration>, ConfigError> {
     let Some(text) = env.get(env::LLM_TIMEOUT) else { return Ok(None) };
     let seconds = text.trim().parse::<u64>().ok().filter(|s| (1..=TIMEOUT_S_MAX).contains(s));
     seconds.map(|s| Some(Duration::from_secs(s))).ok_or_else(|| ConfigError::Model {
-        message: format!("{} is {text:?}, which is no number of seconds", env::LLM_TIMEOUT),
+        message: format!("{} is {text:?}, which is not a number of seconds", env::LLM_TIMEOUT),
         hint: format!("set it to a whole number from 1 to {TIMEOUT_S_MAX}"),
     })
 }

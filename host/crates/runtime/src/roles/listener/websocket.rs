@@ -147,7 +147,7 @@ impl WebSocketSession {
             Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
                 return ControlFlow::Break(());
             }
-            Error::Protocol(_) => (CloseCode::Protocol, "this is no frame of a web socket"),
+            Error::Protocol(_) => (CloseCode::Protocol, "this is not a frame of a web socket"),
             _ => return ControlFlow::Break(()),
         };
         self.close_with_reason(code, reason).await

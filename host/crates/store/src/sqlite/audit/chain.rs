@@ -125,7 +125,7 @@ fn open_intact_appender<'c>(
         appender.append_problem_record(&problems)?;
         found.extend(problems);
     }
-    Err(damaged_error(folder, "somebody changes it all the time".to_owned()).into())
+    Err(damaged_error(folder, "another program keeps changing it".to_owned()).into())
 }
 
 /// Checks whether the log still contains the record that the head names, and loads the key.

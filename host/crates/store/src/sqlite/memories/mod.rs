@@ -155,5 +155,5 @@ pub(super) fn read_memory(row: &Row<'_>) -> rusqlite::Result<StoredMemory> {
 fn read_kind(row: &Row<'_>) -> rusqlite::Result<StoredMemoryKind> {
     let word: String = row.get("kind")?;
     let kind = StoredMemoryKind::ALL.into_iter().find(|kind| kind.as_str() == word);
-    kind.ok_or_else(|| foreign_value_error(row, "kind", "it is no kind of a memory"))
+    kind.ok_or_else(|| foreign_value_error(row, "kind", "it is not a kind of memory"))
 }
