@@ -109,7 +109,12 @@ fn print_models(settings: &HostSettings, format: OutputFormat, out: &CliOutput) 
     }
     let row = |ListedModel { name, provider, model, used }: &ListedModel<'_>| {
         let why = used.then(|| format!("(used: {why})")).unwrap_or_default();
-        let model = format!("{provider} {}", model.unwrap_or_default());
+        let model = match model {
+            Some(model) => format!("{provider} {model}"),
+            // The offline matcher has the name of its provider.
+            None if *name == provider.as_ref() => String::new(),
+            None => provider.to_string(),
+        };
         ListRow::new([*name, &model, &why])
     };
     out.print_list(&models.iter().map(row).collect::<Vec<_>>());

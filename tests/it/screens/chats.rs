@@ -1,21 +1,53 @@
 //! What is typed into a chat, and what comes of it.
 
+use serde_json::json;
+
 use super::{
     INTERRUPT, PROMPT, Scenario, Stage,
     Step::{Sees, SeesLast, Types},
     check,
 };
-use crate::support::{Home, Reply};
+use crate::support::{Home, Person, Reply};
 
 const CHAT: &[&str] = &["chat", "--model", "m"];
 
-const CHATS: &[Scenario] = &[Scenario {
-    name: "saving_nothing",
-    before: "a file was written",
-    args: CHAT,
-    steps: &[SeesLast(PROMPT), Types("/save\r"), Sees("Nothing to save"), SeesLast(PROMPT)],
-    code: None,
-}];
+const CHATS: &[Scenario] = &[
+    Scenario {
+        name: "saving_nothing",
+        before: "a file was written",
+        args: CHAT,
+        steps: &[SeesLast(PROMPT), Types("/save\r"), Sees("Nothing to save"), SeesLast(PROMPT)],
+        code: None,
+    },
+    Scenario {
+        name: "help_as_a_word",
+        before: "the model was asked, which costs money",
+        args: CHAT,
+        steps: &[SeesLast(PROMPT), Types("help\r"), Sees("take back"), SeesLast(PROMPT)],
+        code: None,
+    },
+    Scenario {
+        name: "exit_as_a_word",
+        before: "the model was asked, which costs money",
+        args: CHAT,
+        steps: &[SeesLast(PROMPT), Types("exit\r")],
+        code: Some(0),
+    },
+    Scenario {
+        name: "a_command_of_another_program",
+        before: "an unknown command",
+        args: CHAT,
+        steps: &[SeesLast(PROMPT), Types("/permissions\r"), Sees("/grants"), SeesLast(PROMPT)],
+        code: None,
+    },
+    Scenario {
+        name: "ctrl_c_once",
+        before: "the program ended at once",
+        args: CHAT,
+        steps: &[SeesLast(PROMPT), Types(INTERRUPT), Sees("again to leave"), SeesLast(PROMPT)],
+        code: None,
+    },
+];
 
 #[test]
 fn chats_fit_each_terminal() {
@@ -64,6 +96,34 @@ fn what_was_typed_ahead_was_lost() {
         check(&scenario, stalls);
     }
 }
+
+#[test]
+fn a_call_that_was_cancelled_at_its_question_had_taken_no_time() {
+    let stage = || {
+        let call = Reply::call("a", "clock__get_time", &json!({}));
+        let home = Home::new().plugins(&["clock"]).policy(ASK_FOR_EACH);
+        let stage = Stage::with_model(home, vec![call]);
+        let mut person = Person::start(&stage.home, CHAT);
+        for step in [SeesLast(PROMPT), Types("go\r"), Sees("[?] more"), Types(INTERRUPT)] {
+            step.go(&mut person);
+        }
+        for step in [Sees("cancelled"), SeesLast(PROMPT), Types("exit\r")] {
+            step.go(&mut person);
+        }
+        assert_eq!(person.ends(), 0);
+        stage
+    };
+    let scenario = Scenario {
+        name: "a_call_cancelled_at_its_question",
+        before: "cancelled in 0 ms, 0.0 MiB, without the question",
+        args: &["audit", "show"],
+        steps: &[],
+        code: Some(0),
+    };
+    check(&scenario, stage);
+}
+
+const ASK_FOR_EACH: &str = "[[rule]]\ntool = \"clock.*\"\ndecision = \"ask\"\n";
 
 #[test]
 fn joiners_were_shown_as_codes() {

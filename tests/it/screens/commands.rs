@@ -2,12 +2,14 @@
 
 use std::{fs, rc::Rc};
 
+use serde_json::json;
+
 use super::{
     Scenario, Stage,
     Step::{Sees, Types},
     check,
 };
-use crate::support::{Home, warden::requests};
+use crate::support::{Home, Reply, warden::requests};
 
 const POLICY: &str = r#"
 [plugin.clock]
@@ -114,6 +116,48 @@ const READING: &[Scenario] = &[
         steps: &[],
         code: Some(0),
     },
+    Scenario {
+        name: "plugin_show",
+        before: "nothing said that the plugin lacks a grant",
+        args: &["plugin", "show", "weather"],
+        steps: &[],
+        code: Some(0),
+    },
+    Scenario {
+        name: "tool_list",
+        before: "cut in the middle of words at 80 columns",
+        args: &["tool", "list"],
+        steps: &[],
+        code: Some(0),
+    },
+    Scenario {
+        name: "model_list",
+        before: "offline, twice",
+        args: &["model", "list"],
+        steps: &[],
+        code: Some(0),
+    },
+    Scenario {
+        name: "doctor",
+        before: "a line for every check, and the trouble among them",
+        args: &["doctor"],
+        steps: &[],
+        code: Some(0),
+    },
+    Scenario {
+        name: "a_word_of_another_program",
+        before: "a tip to try \"secret\"",
+        args: &["serve"],
+        steps: &[],
+        code: Some(2),
+    },
+    Scenario {
+        name: "the_first_word_of_many",
+        before: "unrecognized subcommand",
+        args: &["ls"],
+        steps: &[],
+        code: Some(2),
+    },
 ];
 
 fn home() -> Home {
@@ -136,8 +180,7 @@ fn commands_fit_each_terminal() {
 #[test]
 fn an_audit_fits_each_terminal() {
     let stage = Stage::new(home());
-    let write = r#"{"path":"/notes/a.md","text":"hi"}"#;
-    stage.home.run(&["call", "files.write", write, "--yes"]);
+    stage.home.run(&["call", "files.write", WRITE]).ended(6);
     stage.home.run(&["call", "files.remove", r#"{"path":"/notes/a.md"}"#]).ended(3);
     let scenario = Scenario {
         name: "audit_show",
@@ -147,6 +190,60 @@ fn an_audit_fits_each_terminal() {
         code: Some(0),
     };
     check(&scenario, || Rc::clone(&stage));
+}
+
+/// A home with two sessions and a timer, which the plugins of a session set.
+fn used() -> Rc<Stage> {
+    let script = vec![
+        Reply::Text("It is 14:20."),
+        Reply::call("a", "reminder__create", &json!({ "text": "water the plants", "when": AT })),
+        Reply::Text("I will remind you."),
+    ];
+    let stage = Stage::with_model(Home::new().plugins(&["clock"]), script);
+    let ask = |text| stage.home.run(&["run", "--model", "m", text]).ended(0);
+    ask("what time is it in Tokyo, and is that the day after the one that it is here?");
+    ask("remind me of the plants");
+    stage
+}
+
+/// A time that stays as far away as it is shown, in years.
+const AT: &str = "2999-01-01 12:00";
+
+#[test]
+fn lists_of_what_is_kept_fit_each_terminal() {
+    let stage = used();
+    for scenario in [
+        Scenario {
+            name: "session_list",
+            before: "titles in a narrow column",
+            args: &["session", "list"],
+            steps: &[],
+            code: Some(0),
+        },
+        Scenario {
+            name: "timer_list",
+            before: "the same",
+            args: &["timer", "list"],
+            steps: &[],
+            code: Some(0),
+        },
+    ] {
+        check(&scenario, || Rc::clone(&stage));
+    }
+}
+
+#[test]
+fn a_duration_was_refused() {
+    let policy = "[plugin.timer]\nstate = true\nschedule = true\nnotify = true\n\
+                  [[rule]]\ntool = \"timer.*\"\ndecision = \"allow\"\n";
+    let scenario = Scenario {
+        name: "a_timer_with_a_duration",
+        before: "`duration` was refused, and only `duration_seconds` taken",
+        args: &["call", "timer.set_timer", r#"{"duration":300}"#],
+        steps: &[],
+        code: Some(0),
+    };
+    check(&scenario, || Stage::new(Home::new().plugins(&["timer"]).policy(policy)));
 }
 
 #[test]

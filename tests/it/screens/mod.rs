@@ -158,8 +158,9 @@ fn normalised_line(line: &str) -> String {
 fn normalised_word(word: &str) -> String {
     let bare = word.trim_end_matches([' ', '"', '…']);
     let is_hex = bare.len() >= 11 && bare.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
-    let is_time =
-        bare.len() >= 8 && bare.bytes().all(|b| b.is_ascii_digit() || b"-:Z".contains(&b));
+    let is_clock = bare.len() == 5 && bare.as_bytes()[2] == b':';
+    let is_time = (bare.len() >= 8 || is_clock)
+        && bare.bytes().all(|b| b.is_ascii_digit() || b"-:Z".contains(&b));
     let is_digit = |c: char| c.is_ascii_digit();
     match (is_time, is_hex) {
         (true, _) => word.replace(is_digit, "0"),

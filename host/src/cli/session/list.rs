@@ -65,8 +65,8 @@ pub(super) async fn search_sessions(
     Ok(if hits.is_empty() { ExitStatus::Failed } else { ExitStatus::Done })
 }
 
-/// Describes a session: `ID  2026-01-31 12:00  3 turns  ##........ 1200 tokens  $0.0200  gpt-5
-/// TITLE`. The bar compares its tokens with those of the session that used the most.
+/// Describes a session: `ID  2026-01-31 12:00  3 turns  ##........ 1200 tokens  $0.0200  gpt-5`,
+/// with the title below. The bar compares its tokens with those of the session that used the most.
 fn session_row(session: &StoredSession, most_tokens: u64) -> ListRow {
     let StoredSession { id, title, model, used, .. } = session;
     let turns = if used.turns == 1 { "1 turn".into() } else { format!("{} turns", used.turns) };
@@ -74,7 +74,9 @@ fn session_row(session: &StoredSession, most_tokens: u64) -> ListRow {
     let moment = format_utc_time(session.updated_ms);
     let bar = bar_text(used.tokens, most_tokens, BAR_COLUMNS);
     let tokens = format!("{bar} {} tokens", used.tokens);
-    ListRow::new([id, &moment, &turns, &tokens, &cost.unwrap_or_default(), model, title])
+    // A title in the last column would have few columns left, and it is what a user looks for.
+    ListRow::new([id, &moment, &turns, &tokens, &cost.unwrap_or_default(), model])
+        .with_below(Some(title).filter(|title| !title.is_empty()))
 }
 
 /// Returns the metadata of a session.
