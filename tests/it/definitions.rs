@@ -1,5 +1,6 @@
 //! Definitions by other authors, if they are beside the repository: each is offered to models under a
 //! name that leads back to it, or is refused with a reason.
+#![expect(clippy::print_stderr, reason = "the counts are what a reader wants to know")]
 
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt};
 
@@ -95,14 +96,14 @@ fn check(title: &str, definitions: &[String]) -> usize {
         let OmittedContent::Tool { why, .. } = omitted else { panic!("{omitted:?}") };
         assert!(!why.is_empty(), "{omitted:?}");
     }
-    println!(
+    eprintln!(
         "{} definitions {title}: {} offered, {} refused, {} left out for some provider",
         definitions.len(),
         ids.len(),
         rejected.len(),
         fitted.omitted_tools().len(),
     );
-    rejected.iter().take(3).for_each(|problem| println!("for example: {}", problem["message"]));
+    rejected.iter().take(3).for_each(|problem| eprintln!("for example: {}", problem["message"]));
     ids.len()
 }
 
@@ -110,7 +111,7 @@ fn check(title: &str, definitions: &[String]) -> usize {
 fn definitions_that_people_wrote_are_offered_or_refused_with_a_reason() {
     let path = repository().join("../shared/schemas/bfcl-functions.jsonl");
     let Ok(text) = fs::read_to_string(path) else {
-        println!("SKIPPED: there are no definitions beside the repository");
+        eprintln!("SKIPPED: there are no definitions beside the repository");
         return;
     };
     let definitions: Vec<String> = text.lines().map(str::to_owned).collect();

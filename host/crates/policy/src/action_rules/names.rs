@@ -94,7 +94,7 @@ impl ArgumentNames {
             if self.properties.len() >= PROPERTIES_MAX {
                 return;
             }
-            let path = [path, &[name.clone()]].concat();
+            let path = [path, std::slice::from_ref(name)].concat();
             let is_list = is_list_schema(property);
             self.properties.push(NamedProperty { path: path.clone(), is_list });
             if !is_list {

@@ -67,7 +67,7 @@ fn replacement(
     Ok(Some(match names.meaning(name)? {
         NameMeaning::Argument(path) => select_path(&path, false),
         NameMeaning::Count(lists) => {
-            let sizes = lists.iter().map(|path| size_or_zero(path));
+            let sizes = lists.iter().map(size_or_zero);
             let sum = sizes.reduce(|a, b| call(operators::ADD, [a, b]));
             sum.unwrap_or_else(zero)
         }

@@ -24,6 +24,7 @@ fn answer(status: u16, media_type: &str, body: &str) -> ServiceAnswer {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is one table")]
 fn results_and_errors_are_found_in_answers() {
     let json_type = "application/json";
     let read = |fields: &str, status: u16, media_type: &str, body: &str| {
@@ -127,11 +128,14 @@ fn fetch(pages: &str, answers: &[(&str, Value)]) -> (Vec<String>, String) {
     (asked, "unfinished".to_owned())
 }
 
+/// The keys of `pages`, the answers, the addresses that are asked, and the result.
+type PagesCase<'a> = (&'a str, Vec<(&'a str, Value)>, &'a [&'a str], &'a str);
+
 #[test]
 fn pages_end_at_the_last_one_or_at_their_bound_and_stay_at_their_server() {
     let page = |items: &[u8], next: Value| ("", json!({"items": items, "next": next}));
     let token = r#"{"next": "next", "query": "page"}"#;
-    let cases: [(&str, Vec<(&str, Value)>, &[&str], &str); 7] = [
+    let cases: [PagesCase<'_>; 7] = [
         (
             token,
             vec![page(&[1, 2], json!("t/2")), page(&[3], Value::Null)],
