@@ -65,7 +65,7 @@ fn what_cannot_be_downloaded_installs_nothing() {
         ("/away", flags, 1, "cannot download from 127.0.0.1"),
         ("/huge", flags, 9, "larger than 64 MiB"),
         ("/cut", flags, 1, "cannot download from 127.0.0.1"),
-        ("/page", flags, 9, "is not a component"),
+        ("/page", flags, 9, "is not a WebAssembly file"),
     ] {
         let ran = add(&home, &format!("{}{path}", server.url()), flags);
         ran.ended(code).remarks(&[remark]);
@@ -81,6 +81,6 @@ fn h44_a_download_believes_only_a_certificate_that_the_system_trusts() {
     let flags: &[&str] = &["--allow-private", "--yes", "--digest", &digest];
     add(&Home::new(), &address, flags).ended(1).remarks(&["cannot download from localhost"]);
     let trusting = tls::trusting(Home::new(), &authority);
-    add(&trusting, &address, flags).ended(9).remarks(&["is not a component"]);
+    add(&trusting, &address, flags).ended(9).remarks(&["is not a WebAssembly file"]);
     add(&trusting, &address, &flags[1..]).ended(2).remarks(&["is on the private network"]);
 }

@@ -158,7 +158,7 @@ fn a_script_that_may_not_run_waits_for_its_grant_at_a_terminal() {
 #[test]
 fn a_grant_asks_unless_a_rule_agrees() {
     let home = shell("echo '{}'").policy("[plugin.tool]\nprocess = true\n");
-    home.run(&["call", "tool.tool"]).ended(6).remarks(&["nobody"]);
+    home.run(&["call", "tool.tool"]).ended(6).remarks(&["no user is connected"]);
 }
 
 #[test]

@@ -45,7 +45,11 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("sallyport tool list", "List the tools"),
         ("sallyport tool show files.read", "Show a tool with its arguments"),
         ("sallyport tool check files.read '{\"path\": \"a.txt\"}'", "Check a call without making it"),
-        ("sallyport tool list --output json", "Print what the model gets"),
+    ]),
+    ("connection", &[
+        ("sallyport connection list", "List the plugins that have accounts"),
+        ("sallyport connection add google-mail", "Sign in in the browser"),
+        ("sallyport connection add github --device", "Sign in on another device"),
     ]),
     ("policy", &[
         ("sallyport policy check", "Show what the policy grants, and its mistakes"),

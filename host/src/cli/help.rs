@@ -31,7 +31,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Talk with a model", &["chat", "run", "listen", "acp", "mcp", "call"]),
     (
         "Plugins and permissions",
-        &["plugin", "tool", "policy", "approval", "secret", "trust", "audit"],
+        &["plugin", "tool", "connection", "policy", "approval", "secret", "trust", "audit"],
     ),
     ("Set up and check", &["setup", "model", "config", "doctor", "selftest"]),
     ("What is kept", &["session", "timer", "state", "memory"]),

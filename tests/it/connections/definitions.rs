@@ -1,4 +1,4 @@
-//! Definitions as plugins: the ancestor's two, unmodified, with their rules.
+//! Definitions as plugins: two that others wrote, unmodified, with their rules.
 
 use std::fs;
 
@@ -6,16 +6,19 @@ use serde_json::{Value, json};
 
 use crate::support::{Home, home::repository};
 
-/// A definition of the ancestor, byte for byte.
-fn ancestor(name: &str) -> Vec<u8> {
+/// A definition that others wrote, byte for byte.
+fn written_definition(name: &str) -> Vec<u8> {
     let path = format!("host/crates/connections/testdata/{name}.json");
     fs::read(repository().join(path)).unwrap()
 }
 
 fn home_with_mail() -> Home {
     Home::new()
-        .file("plugins/google-mail.json", ancestor("google-mail"))
-        .file("plugins/chatgpt-research/chatgpt-research.json", ancestor("chatgpt-research"))
+        .file("plugins/google-mail.json", written_definition("google-mail"))
+        .file(
+            "plugins/chatgpt-research/chatgpt-research.json",
+            written_definition("chatgpt-research"),
+        )
         .env("GOOGLE_CLIENT_ID", "the-client")
         .env("GOOGLE_CLIENT_SECRET", "the-client-secret-4711")
         .env("NEXT_PUBLIC_APP_URL", "https://app.example")
@@ -33,7 +36,7 @@ fn check_mail(home: &Home, arguments: &Value) -> (Value, i32) {
 }
 
 #[test]
-fn the_ancestors_mail_blocks_asks_and_refuses_by_its_own_rules() {
+fn mail_blocks_asks_and_refuses_by_its_own_rules() {
     let home = home_with_mail();
     home.run(&["tool", "list"]).ended(0).answers(&[
         "google-mail.send_email",
@@ -94,8 +97,8 @@ fn a_call_meets_the_same_rules_as_its_check() {
 #[test]
 fn a_missing_variable_disables_the_plugin_and_no_other() {
     let home = Home::new()
-        .file("plugins/google-mail.json", ancestor("google-mail"))
-        .file("plugins/chatgpt-research.json", ancestor("chatgpt-research"))
+        .file("plugins/google-mail.json", written_definition("google-mail"))
+        .file("plugins/chatgpt-research.json", written_definition("chatgpt-research"))
         .env("GOOGLE_CLIENT_ID", "the-client");
     home.run(&["plugin", "list"]).ended(0).answers(&[
         "google-mail",
@@ -108,12 +111,12 @@ fn a_missing_variable_disables_the_plugin_and_no_other() {
 
 #[test]
 fn a_mistake_in_a_definition_is_reported_with_its_place_and_spares_the_others() {
-    let broken = String::from_utf8(ancestor("google-mail")).unwrap();
+    let broken = String::from_utf8(written_definition("google-mail")).unwrap();
     let broken = broken.replacen("total_recipients > 50", "total_recipient_list > 50", 1);
     let home = Home::new()
         .file("plugins/google-mail.json", broken)
         .file("plugins/empty.json", "")
-        .file("plugins/chatgpt-research.json", ancestor("chatgpt-research"));
+        .file("plugins/chatgpt-research.json", written_definition("chatgpt-research"));
     home.run(&["tool", "list"]).ended(0).answers(&["chatgpt-research.research_topic"]).remarks(&[
         "line 59, column",
         "nothing defines \"total_recipient_list\"",

@@ -51,5 +51,5 @@ fn another_program_is_another_server() {
 fn a_claim_decides_nothing() {
     let home = home("claims", "").policy("[plugin.fake]\nprocess = true\n");
     home.run(&["mcp", "check", "fake"]).ended(0).answers(&["changes nothing"]);
-    home.run(&["call", "fake.echo"]).ended(6).remarks(&["nobody"]);
+    home.run(&["call", "fake.echo"]).ended(6).remarks(&["no user is connected"]);
 }

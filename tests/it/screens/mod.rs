@@ -148,6 +148,9 @@ fn normalised_line(line: &str) -> String {
         let words = line.split(' ').nth(1).unwrap_or_default();
         return format!("⠿ {words} …");
     }
+    if line.starts_with("size  ") {
+        return line.replace(|c: char| c.is_ascii_digit(), "0");
+    }
     let line = match line.rsplit_once(" · ") {
         Some((head, time)) if is_call(line) && time.ends_with('s') => format!("{head} · TIME"),
         _ => line.to_owned(),

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use futures::{StreamExt, stream::FuturesUnordered};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -18,6 +19,12 @@ const HEAD_BYTES_MAX: usize = 16 * 1024;
 
 /// Longest wait for the head of one request. Browsers open connections that they do not use.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Most connections at the same time.
+const CONNECTIONS_MAX: usize = 32;
+
+/// The pause after a connection that could not be accepted, which happens when files run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Why there is no code.
 #[derive(Debug, thiserror::Error)]
@@ -99,17 +106,38 @@ impl CallbackListener {
         }
     }
 
+    /// Serves all connections at the same time, because a browser opens some that it does not use,
+    /// and the one with the answer must not wait for them.
     async fn wait_for_answer(&self, login: &BrowserLogin) -> CallbackAnswer {
+        let mut requests = FuturesUnordered::new();
         loop {
-            let Ok((mut stream, _)) = self.listener.accept().await else { continue };
-            let head = tokio::time::timeout(HEAD_TIME_MAX, read_target(&mut stream)).await;
-            let Ok(Some(target)) = head else { continue };
-            let (status, text, answer) = self.read_answer(login, &target);
-            write_page(&mut stream, status, text).await;
-            if let Some(answer) = answer {
-                return answer;
+            tokio::select! {
+                accepted = self.listener.accept(), if requests.len() < CONNECTIONS_MAX => {
+                    match accepted {
+                        Ok((stream, _)) => requests.push(self.answer_request(login, stream)),
+                        Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+                    }
+                }
+                Some(answer) = requests.next() => {
+                    if let Some(answer) = answer {
+                        return answer;
+                    }
+                }
             }
         }
+    }
+
+    /// Answers one request. Returns what it brings, if it belongs to the sign-in.
+    async fn answer_request(
+        &self,
+        login: &BrowserLogin,
+        mut stream: TcpStream,
+    ) -> Option<CallbackAnswer> {
+        let head = tokio::time::timeout(HEAD_TIME_MAX, read_target(&mut stream)).await;
+        let target = head.ok().flatten()?;
+        let (status, text, answer) = self.read_answer(login, &target);
+        write_page(&mut stream, status, text).await;
+        answer
     }
 
     /// The status and the text of the page, and the answer if it belongs to the sign-in.

@@ -1,10 +1,17 @@
 //! Tokens: when they are due, and what services write about them.
 
+use std::time::Duration;
+
 use sallyport_contract::Secret;
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+use url::Url;
 
-use super::{BrowserLogin, TokenSet, response::ServiceTokens};
-use crate::Definition;
+use super::{BrowserLogin, CallbackListener, TokenSet, response::ServiceTokens};
+use crate::{AuthConfig, Definition};
 
 const NOW_MS: u64 = 1_800_000_000_000;
 
@@ -14,7 +21,6 @@ fn tokens(answer: &Value, asked: &[&str]) -> TokenSet {
     TokenSet::from_answer(response, &asked, Some(&Secret::new("old")), NOW_MS)
 }
 
-/// Facts of section 9: lifetimes that are missing, in the past, or text.
 #[test]
 fn a_lifetime_may_be_missing_in_the_past_or_text() {
     for (lifetime, want) in [
@@ -57,6 +63,12 @@ fn permissions_are_those_given_or_else_those_asked_for() {
     }
 }
 
+fn mail_auth() -> AuthConfig {
+    let text = include_str!("../../testdata/google-mail.json");
+    let mail = Definition::parse("google-mail.json", text, &|_| Some("https://x".into())).unwrap();
+    mail.auth.unwrap()
+}
+
 /// A token of a minute must not be refreshed at every call, and one of a year without a refresh
 /// token never.
 #[test]
@@ -88,9 +100,7 @@ fn a_token_is_refreshed_ahead_of_its_end_and_no_earlier_than_a_tenth_of_its_life
 
 #[test]
 fn a_sign_in_has_state_and_pkce_also_where_the_definition_does_not_ask_for_it() {
-    let text = include_str!("../../testdata/google-mail.json");
-    let mail = Definition::parse("google-mail.json", text, &|_| Some("https://x".into())).unwrap();
-    let auth = mail.auth.unwrap();
+    let auth = mail_auth();
     assert!(!auth.requires_pkce);
     let first = BrowserLogin::begin(&auth, "http://127.0.0.1:7/callback/google-mail").unwrap();
     let second = BrowserLogin::begin(&auth, "http://127.0.0.1:7/callback/google-mail").unwrap();
@@ -106,4 +116,26 @@ fn a_sign_in_has_state_and_pkce_also_where_the_definition_does_not_ask_for_it() 
     }
     let state = value(&first, "state").unwrap();
     assert!(first.has_state(&state) && !second.has_state(&state) && !first.has_state(""));
+}
+
+#[tokio::test]
+async fn a_connection_that_the_browser_does_not_use_delayed_the_answer() {
+    let listener = CallbackListener::open("mail", None).await.unwrap();
+    let login = BrowserLogin::begin(&mail_auth(), listener.redirect()).unwrap();
+    let address = Url::parse(listener.redirect()).unwrap();
+    let address = ("127.0.0.1", address.port().unwrap());
+    let _unused = TcpStream::connect(address).await.unwrap();
+    let answer = async {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let target = format!("/callback/mail?state={}&code=c1", login.state.expose());
+        stream.write_all(format!("GET {target} HTTP/1.1\r\n\r\n").as_bytes()).await.unwrap();
+        let mut page = String::new();
+        stream.read_to_string(&mut page).await.unwrap();
+        page
+    };
+    // The unused connection may send nothing for longer than this.
+    let code = listener.wait_for_code(&login, Duration::from_secs(8));
+    let (code, page) = tokio::join!(code, answer);
+    assert_eq!(code.unwrap(), "c1");
+    assert!(page.starts_with("HTTP/1.1 200 OK"), "{page}");
 }

@@ -438,6 +438,7 @@ mod tests {
             (Some("integer"), ..) if schema["minimum"].as_u64() > Some(7) => "5000",
             (Some("integer"), ..) => "7",
             (_, _, Some("none")) => "'summary'",
+            (_, _, Some("auto")) => "'kitty'",
             (_, _, Some("emacs")) => "'vi'",
             (_, _, Some("low")) => "'high'",
             (_, _, Some("native")) => "'json'",

@@ -1,4 +1,4 @@
-//! Definitions: the ancestor's two, mistakes with their places, requests, answers, failures.
+//! Definitions: two that others wrote, mistakes with their places, requests, answers, failures.
 
 mod answers;
 mod mistakes;
@@ -41,7 +41,7 @@ fn parse(text: &str) -> Definition {
 }
 
 #[test]
-fn the_ancestors_definitions_load_unmodified() {
+fn definitions_that_others_wrote_load_unmodified() {
     let mail = parse(GOOGLE_MAIL);
     let auth = mail.auth.as_ref().unwrap();
     assert_eq!((mail.name.as_str(), mail.is_popular, mail.is_system), ("google-mail", true, false));

@@ -83,7 +83,7 @@ fn mistakes_in_manifests_are_told_with_their_place() {
         (
             "roles = ['judge']",
             "4:10: an entry of \"roles\" cannot be \"judge\"",
-            "write one of tools, provider, listener, guide, ui",
+            "write one of tools, provider, listener, guide, ui, resources, prompts",
         ),
         (
             "instance = 'sesion'",
