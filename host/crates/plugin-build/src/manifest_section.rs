@@ -66,7 +66,7 @@ mod tests {
         check(0x80, &[0x80, 1]);
         let mut component = Vec::new();
         append_language(&mut component, "Go");
-        assert_eq!(component, b"\0\x18\x09producers\x01\x08language\x01\x02Go\0");
+        assert_eq!(component, b"\0\x19\x09producers\x01\x08language\x01\x02Go\0");
         check(624_485, &[0xe5, 0x8e, 0x26]);
     }
 }

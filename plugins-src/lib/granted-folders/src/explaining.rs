@@ -28,7 +28,9 @@ impl Inside {
         match kind {
             ErrorKind::NotFound => ToolError::NotFound(format!("{path} does not exist")),
             ErrorKind::AlreadyExists => self.invalid("exists already"),
-            ErrorKind::NotADirectory => self.invalid("is not in a folder, or is not a folder itself"),
+            ErrorKind::NotADirectory => {
+                self.invalid("is not in a folder, or is not a folder itself")
+            }
             ErrorKind::IsADirectory => self.invalid("is a folder"),
             ErrorKind::DirectoryNotEmpty => {
                 self.invalid("is not empty; use `recursive` to remove it")

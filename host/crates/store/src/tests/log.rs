@@ -47,7 +47,7 @@ fn a_log_that_cannot_be_written_takes_nothing() {
             drop(fixture.log());
             fixture.sql("PRAGMA user_version = 99");
         },
-        "has the form 99, this program knows forms up to 10",
+        "has the form 99, this program knows forms up to 11",
     );
 }
 
