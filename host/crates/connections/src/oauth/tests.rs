@@ -119,6 +119,7 @@ fn a_sign_in_has_state_and_pkce_also_where_the_definition_does_not_ask_for_it() 
 }
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the test is the browser")]
 async fn a_connection_that_the_browser_does_not_use_delayed_the_answer() {
     let listener = CallbackListener::open("mail", None).await.unwrap();
     let login = BrowserLogin::begin(&mail_auth(), listener.redirect()).unwrap();
