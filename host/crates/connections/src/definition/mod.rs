@@ -1,8 +1,8 @@
 //! A plugin's definition: the file `NAME.json`.
 //!
-//! It is read in three steps. [`file`] knows its fields and refuses others; [`variables`] replaces
+//! It is read in three steps. `file` knows its fields and refuses others; `variables` replaces
 //! `${VAR}`; then each action is compiled: its rules by the policy's own engine, its request by
-//! [`request`]. Each mistake has its line and column ([`place`]).
+//! `request`. Each mistake has its line and column (`place`).
 
 mod action;
 mod answer;

@@ -1,7 +1,7 @@
 //! Undo: copies of the files of the user that calls are about to change.
 //!
 //! Before the first change of a file in a call, the file layer hands the file to the
-//! [`StepRecorder`] of the run, which copies it. When the run ends, the recorder notes what it left
+//! `StepRecorder` of the run, which copies it. When the run ends, the recorder notes what it left
 //! behind. A call with changes is one [`UndoStep`]. Putting one back ([`restore`]) leaves alone
 //! every file that is not as the call left it.
 //!
