@@ -2,7 +2,7 @@
 //!
 //! They are conditions of the same language as those of a policy, and are evaluated the same way. They
 //! can only tighten: a limit denies a call, a confirmation asks about it, and neither allows one. An
-//! author may name parameters directly and count the entries of lists ([`names`]).
+//! author may name parameters directly and count the entries of lists (`names`).
 
 pub(crate) mod names;
 pub(crate) mod rewrite;

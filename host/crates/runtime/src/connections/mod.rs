@@ -1,8 +1,8 @@
 //! Users' accounts at outside services.
 //!
 //! [`ConnectionDesk`] keeps them: it seals tokens, refreshes them ahead of their end with one refresh
-//! for all processes, and hands out the token of one user to one plugin. [`login`] makes a
-//! connection, and [`context`] is what a model is told about them.
+//! for all processes, and hands out the token of one user to one plugin. `login` makes a
+//! connection, and `context` is what a model is told about them.
 
 pub mod context;
 mod desk;
