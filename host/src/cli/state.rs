@@ -1,6 +1,7 @@
 //! `sallyport state …`: the persistent state of plugins.
 
 use clap::Subcommand;
+use data_encoding::HEXLOWER;
 use sallyport_contract::{
     DataOwner, LOCAL_USER, PluginName,
     services::{StateStoreError, StoredValue},
@@ -147,20 +148,16 @@ fn print_value(key: &str, kept: &StoredValue, format: OutputFormat, out: &CliOut
                 Err(_) => Value::Null,
             };
             let (bytes, version) = (kept.value.len(), kept.version);
-            let hex = shown.is_err().then(|| to_hex(&kept.value));
+            let hex = shown.is_err().then(|| HEXLOWER.encode(&kept.value));
             out.print_json(&json!({
                 "key": key, "value": value, "hex": hex, "bytes": bytes, "version": version,
             }));
         }
         OutputFormat::Text => match shown {
             Ok(text) => out.print_line(text),
-            Err(_) => out.print_line(&to_hex(&kept.value)),
+            Err(_) => out.print_line(&HEXLOWER.encode(&kept.value)),
         },
     }
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn clear_question(plugin: &PluginName, key: Option<&str>) -> String {

@@ -3,14 +3,15 @@
 //! It is not in the system's keyring, because the keyring of Linux forgets when the machine restarts,
 //! and every account would have to be connected again.
 
-use std::{
-    io::{self, Write},
-    path::Path,
-};
+use std::{io, path::Path};
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use sallyport_connections::{TOKEN_KEY_BYTES, TokenCipher};
 
-use crate::secrets::{SecretProblem, read_secret_file};
+use crate::{
+    atomic_file::create_file,
+    secrets::{SecretProblem, read_secret_file},
+};
 
 /// The file, in the state folder.
 pub const KEY_FILE: &str = "connections.key";
@@ -24,7 +25,7 @@ pub(super) fn open_cipher(path: &Path) -> Result<TokenCipher, SecretProblem> {
         }
         found => found?,
     };
-    let key = from_hex(text.expose()).ok_or(SecretProblem::NotText)?;
+    let key = decode_key(text.expose()).ok_or(SecretProblem::NotText)?;
     TokenCipher::new(&key).map_err(|_| SecretProblem::NotText)
 }
 
@@ -32,28 +33,15 @@ pub(super) fn open_cipher(path: &Path) -> Result<TokenCipher, SecretProblem> {
 fn create_key(path: &Path) -> Result<(), SecretProblem> {
     let random = |error: &dyn std::fmt::Display| io::Error::other(error.to_string());
     let key = TokenCipher::new_key().map_err(|error| random(&error))?;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(to_hex(&key).as_bytes())?;
-    file.as_file().sync_all()?;
-    match file.persist_noclobber(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error.error.into()),
+    match create_file(path, HEXLOWER.encode(&key).as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error.into()),
+        _ => Ok(()),
     }
 }
 
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.trim().as_bytes();
-    if digits.len() != 2 * TOKEN_KEY_BYTES {
-        return None;
-    }
-    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
-    digits.chunks(2).map(byte).collect()
+fn decode_key(text: &str) -> Option<Vec<u8>> {
+    let key = HEXLOWER_PERMISSIVE.decode(text.trim().as_bytes()).ok()?;
+    (key.len() == TOKEN_KEY_BYTES).then_some(key)
 }
 
 #[cfg(test)]
