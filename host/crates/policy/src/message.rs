@@ -43,8 +43,8 @@ enum MessagePart {
     Plugin,
     /// An argument, by the keys and indexes that lead to it.
     Argument(Vec<String>),
-    /// The number of entries of lists in the arguments.
-    Count(Vec<ArgumentPath>),
+    /// The number of entries of a list, or of all lists in an object of the arguments.
+    Count(ArgumentPath),
     Context(String),
 }
 
@@ -163,7 +163,7 @@ impl MessagePart {
             NameMeaning::Argument(path) => {
                 Ok(Self::Argument(path.into_iter().chain(steps.map(str::to_owned)).collect()))
             }
-            NameMeaning::Count(lists) => Ok(Self::Count(lists)),
+            NameMeaning::Count(path) => Ok(Self::Count(path)),
         }
     }
 
@@ -173,7 +173,7 @@ impl MessagePart {
             Self::Tool => Some(of.tool.to_owned()),
             Self::Plugin => Some(of.plugin_name().to_owned()),
             Self::Argument(path) => value_at_path(of.arguments, path).and_then(value_text),
-            Self::Count(lists) => Some(NameMeaning::count_entries(lists, of.arguments).to_string()),
+            Self::Count(path) => Some(NameMeaning::count_entries(path, of.arguments).to_string()),
             Self::Context(key) => of.context_text(key).map(str::to_owned),
         };
         shown.map_or_else(

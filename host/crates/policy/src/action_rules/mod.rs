@@ -50,6 +50,8 @@ pub struct ActionRuleText {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ActionRules {
     rules: Vec<ActionRule>,
+    /// The names whose entries the conditions may count, if one does.
+    counted: Option<ArgumentNames>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -77,7 +79,7 @@ pub struct AppliedActionRule {
 impl ActionRules {
     /// The rules of an action without any.
     pub fn empty() -> Self {
-        Self { rules: Vec::new() }
+        Self { rules: Vec::new(), counted: None }
     }
 
     /// Compiles the rules of an action with these names.
@@ -90,8 +92,10 @@ impl ActionRules {
             let message = format!("an action has more than {ACTION_RULES_MAX} rules");
             return Err(extra.condition.1.clone().into_error(message));
         }
+        let counts = texts.iter().any(|text| names::may_count(&text.condition.0));
+        let counted = counts.then(|| names.clone());
         let compiled = texts.into_iter().map(|text| ActionRule::compile(names, text));
-        Ok(Self { rules: compiled.collect::<Result<_, _>>()? })
+        Ok(Self { rules: compiled.collect::<Result<_, _>>()?, counted })
     }
 
     /// The rules that apply to a call, limits first. A rule about an argument that the call does
@@ -104,6 +108,9 @@ impl ActionRules {
         if self.rules.is_empty() {
             return Vec::new();
         }
+        let counted = self.counted.as_ref().map(|names| names.with_counts(question.arguments));
+        let arguments = counted.as_ref().unwrap_or(question.arguments);
+        let question = PolicyQuestion { arguments, ..*question };
         let tool = question.tool.to_string();
         let facts = ConditionFacts::new(question.call_facts(&tool), grant);
         let mut applied: Vec<_> =
@@ -205,8 +212,8 @@ fn success_value(
     value
         .or_else(|| count_in_result(name, result).map(|count| count.to_string()))
         .or_else(|| match names.meaning(name).ok()? {
-            names::NameMeaning::Count(lists) => {
-                Some(names::NameMeaning::count_entries(&lists, arguments).to_string())
+            names::NameMeaning::Count(path) => {
+                Some(names::NameMeaning::count_entries(&path, arguments).to_string())
             }
             names::NameMeaning::Argument(_) => None,
         })

@@ -5,7 +5,9 @@
 //! - A parameter's own name is its value.
 //! - `total_X` and `X_count` count. `X` is the name of a property anywhere in the schema, or that
 //!   name in the singular ("recipient" for "recipients", "entry" for "entries"). A list counts its
-//!   entries; an object counts the entries of all lists in it. A missing list has no entries.
+//!   entries; an object counts the entries of all lists in it, also of those that the schema does not
+//!   name, because a call could otherwise pass a limit with a list of another name. A missing list
+//!   has no entries.
 //! - A property of a name that counts has to be unique, since a sum of two would surprise.
 
 use serde_json::Value;
@@ -42,8 +44,8 @@ struct NamedProperty {
 pub(crate) enum NameMeaning {
     /// The value of a parameter.
     Argument(ArgumentPath),
-    /// The number of entries of all these lists.
-    Count(Vec<ArgumentPath>),
+    /// The number of entries of this list, or of all lists in this object.
+    Count(ArgumentPath),
 }
 
 /// Why a name has no meaning.
@@ -138,16 +140,29 @@ impl ArgumentNames {
         name: &str,
         property: &NamedProperty,
     ) -> Result<NameMeaning, NameMeaningError> {
-        let inside = |list: &&NamedProperty| list.is_list && list.path.starts_with(&property.path);
-        let lists: Vec<ArgumentPath> =
-            self.properties.iter().filter(inside).map(|list| list.path.clone()).collect();
-        match lists.is_empty() {
-            false => Ok(NameMeaning::Count(lists)),
-            true => {
+        match self.contains_list(property) {
+            true => Ok(NameMeaning::Count(property.path.clone())),
+            false => {
                 let property = property.path.join(".");
                 Err(NameMeaningError::NoList { name: name.to_owned(), property })
             }
         }
+    }
+
+    fn contains_list(&self, property: &NamedProperty) -> bool {
+        self.properties.iter().any(|list| list.is_list && list.path.starts_with(&property.path))
+    }
+
+    /// The arguments with the number of entries of each list and of each object with lists, under
+    /// keys that no text can write ([`count_key`]).
+    pub(crate) fn with_counts(&self, arguments: &Value) -> Value {
+        let mut counted = arguments.clone();
+        let Value::Object(fields) = &mut counted else { return counted };
+        for property in self.properties.iter().filter(|property| self.contains_list(property)) {
+            let count = NameMeaning::count_entries(&property.path, arguments);
+            fields.insert(count_key(&property.path), count.into());
+        }
+        counted
     }
 
     fn parameter_names(&self) -> impl Iterator<Item = &str> {
@@ -168,14 +183,32 @@ impl ArgumentNames {
 }
 
 impl NameMeaning {
-    /// The number of entries of lists in these arguments.
-    pub(crate) fn count_entries(lists: &[ArgumentPath], arguments: &Value) -> usize {
-        let entries = |path: &ArgumentPath| {
-            let list = path.iter().try_fold(arguments, |value, key| value.get(key));
-            list.and_then(Value::as_array).map_or(0, Vec::len)
-        };
-        lists.iter().map(entries).sum()
+    /// The number of entries of a list, or of all lists in an object, in these arguments.
+    pub(crate) fn count_entries(path: &ArgumentPath, arguments: &Value) -> usize {
+        let counted = path.iter().try_fold(arguments, |value, key| value.get(key));
+        counted.map_or(0, |value| count_lists(value, DEPTH_MAX))
     }
+}
+
+/// The entries of the lists in a value, down to a depth. A list in a list counts as one entry.
+fn count_lists(value: &Value, depth: usize) -> usize {
+    match value {
+        Value::Array(entries) => entries.len(),
+        Value::Object(fields) if depth > 0 => {
+            fields.values().map(|field| count_lists(field, depth - 1)).sum()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => 0,
+    }
+}
+
+/// The key of a number of entries among the arguments of a condition.
+pub(crate) fn count_key(path: &ArgumentPath) -> String {
+    format!("\0count of {}", path.join("."))
+}
+
+/// Whether a condition may count.
+pub(crate) fn may_count(condition: &str) -> bool {
+    condition.contains(TOTAL_PREFIX) || condition.contains(COUNT_SUFFIX)
 }
 
 /// The word in a name that counts: `recipients` in `total_recipients`.

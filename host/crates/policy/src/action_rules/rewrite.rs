@@ -1,16 +1,15 @@
 //! Puts the meaning of an author's names into a parsed condition.
 //!
-//! `total_recipients > 50` becomes what `size(args.recipients.to) > 50` is, with a test whether the
-//! list is there. What remains is an ordinary condition, so the types, the cost and the evaluation
-//! are those of every other condition.
+//! `total_recipients > 50` compares a number among the arguments, which is counted before the
+//! condition is evaluated. What remains is an ordinary condition, so the types, the cost and the
+//! evaluation are those of every other condition.
 
 use cel::{
     IdedExpr,
-    common::ast::{CallExpr, EntryExpr, Expr, LiteralValue, SelectExpr, operators},
-    common::types::CelInt,
+    common::ast::{CallExpr, EntryExpr, Expr, SelectExpr},
 };
 
-use super::names::{ArgumentNames, ArgumentPath, NameMeaning, NameMeaningError};
+use super::names::{ArgumentNames, NameMeaning, NameMeaningError, count_key};
 use crate::condition::is_type_name;
 
 /// The names that conditions have anyway.
@@ -65,33 +64,16 @@ fn replacement(
         return Ok(None);
     }
     Ok(Some(match names.meaning(name)? {
-        NameMeaning::Argument(path) => select_path(&path, false),
-        NameMeaning::Count(lists) => {
-            let sizes = lists.iter().map(size_or_zero);
-            let sum = sizes.reduce(|a, b| call(operators::ADD, [a, b]));
-            sum.unwrap_or_else(zero)
-        }
+        NameMeaning::Argument(path) => select_path(&path),
+        NameMeaning::Count(path) => call("int", [select_path(&[count_key(&path)])]),
     }))
 }
 
-/// `has(args.a) && has(args.a.b) ? size(args.a.b) : 0`
-fn size_or_zero(path: &ArgumentPath) -> IdedExpr {
-    let tests = (1..=path.len()).map(|length| select_path(&path[..length], true));
-    let is_there = tests.reduce(|a, b| call(operators::LOGICAL_AND, [a, b]));
-    let size = call("size", [select_path(path, false)]);
-    match is_there {
-        Some(is_there) => call(operators::CONDITIONAL, [is_there, size, zero()]),
-        None => size,
-    }
-}
-
-/// `args.a.b`, or the test whether it is there.
-fn select_path(path: &[String], test: bool) -> IdedExpr {
+/// `args.a.b`
+fn select_path(path: &[String]) -> IdedExpr {
     let root = expression(Expr::Ident("args".to_owned()));
-    let last = path.len().saturating_sub(1);
-    path.iter().enumerate().fold(root, |operand, (index, field)| {
-        let test = test && index == last;
-        let select = SelectExpr { operand: Box::new(operand), field: field.clone(), test };
+    path.iter().fold(root, |operand, field| {
+        let select = SelectExpr { operand: Box::new(operand), field: field.clone(), test: false };
         expression(Expr::Select(select))
     })
 }
@@ -99,10 +81,6 @@ fn select_path(path: &[String], test: bool) -> IdedExpr {
 fn call<const N: usize>(name: &str, args: [IdedExpr; N]) -> IdedExpr {
     let call = CallExpr { func_name: name.to_owned(), target: None, args: args.into() };
     expression(Expr::Call(call))
-}
-
-fn zero() -> IdedExpr {
-    expression(Expr::Literal(LiteralValue::Int(CelInt::from(0))))
 }
 
 /// The identity of an expression only leads to its place in the text, which these do not have.

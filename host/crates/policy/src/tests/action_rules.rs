@@ -84,6 +84,10 @@ fn names_of_an_author_count_and_compare() {
         check(condition, message, &mail, want);
     }
     check("amount > 5", "{amount}", &json!({"amount": 6}), "6");
+    // A list that the schema does not name counts as well: nobody passes a limit with it.
+    let hidden = json!({"recipients": {"to": [], "bcc": ["a", "b"], "more": {"x": [["c"], "d"]}}});
+    check("total_recipients > 3", "{total_recipients}", &hidden, "4");
+    check("entry_count > 0", "no", &json!({"\u{0}count of entries": 5}), "");
     let broken =
         "yes (the condition of r cannot be evaluated: a value is not of the type that it needs)";
     check("amount > 5", "yes", &json!({"amount": "6"}), broken);
