@@ -323,7 +323,7 @@ fn check_plugins(registry: &Registry) -> Vec<DoctorCheck> {
             DoctorCheck::warning(
                 "plugin",
                 finding,
-                "add the missing settings, or remove the plugin",
+                "do what the message says, or remove the plugin",
             )
         }
         PluginAvailability::Changed { differences } => {
@@ -339,6 +339,10 @@ fn check_plugins(registry: &Registry) -> Vec<DoctorCheck> {
 /// Checks a plugin that can be called, and whether the policy grants what it needs.
 fn check_ready_plugin(entry: &RegisteredPlugin) -> DoctorCheck {
     let name = entry.name();
+    if let Some(remark) = entry.idle_actions_remark() {
+        let remedy = "do what the message says; the other actions work without it";
+        return DoctorCheck::warning("plugin", format!("{name}: {remark}"), remedy);
+    }
     let ungranted = entry.grant().ungranted_requests();
     let needed: Vec<_> = ungranted.into_iter().filter(UngrantedRequest::is_needed).collect();
     if needed.is_empty() {

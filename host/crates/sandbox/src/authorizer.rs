@@ -182,6 +182,21 @@ pub trait HostCallAuthorizer: Send + Sync {
         Box::pin(std::future::ready(Ok(None)))
     }
 
+    /// Renews the account of the call's user after a service refused the header `refused`. Returns
+    /// whether [`account_credential`](Self::account_credential) has another one now.
+    fn renew_account<'a>(
+        &'a self,
+        _call: &'a AdmittedCall,
+        _refused: &'a Secret,
+    ) -> BoxFuture<'a, bool> {
+        Box::pin(std::future::ready(false))
+    }
+
+    /// Marks the account of the call's user as expired, because the renewed header is refused too.
+    fn expire_account<'a>(&'a self, _call: &'a AdmittedCall) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Looks up an environment variable that the grant names.
     fn environment_variable(&self, name: &str) -> Option<String>;
 

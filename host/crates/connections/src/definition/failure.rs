@@ -97,6 +97,8 @@ impl FailureFacts {
             _ if self.is_timeout => Some(FailureClass::Timeout),
             (Some(429), _) => Some(FailureClass::TooMany),
             (Some(403), _) if is_about_quota => Some(FailureClass::TooMany),
+            // A component that expects a later call to succeed has met a limit.
+            (Some(403), FailureKind::Unavailable) => Some(FailureClass::TooMany),
             (Some(401), _) | (_, FailureKind::AuthRequired) => Some(FailureClass::SignIn),
             (Some(403), _) => Some(FailureClass::Forbidden),
             (Some(409), _) => Some(FailureClass::Conflict),

@@ -73,7 +73,13 @@ impl ActionExecutor {
         // Before anything of the call runs, so that a component does not begin in vain.
         if let Err(failure) = authorizer.account_token(&call).await {
             let facts = FailureFacts::from_kind(failure.kind);
-            return with_guidance(action, &call, Outcome::Failed(failure).into(), Some(&facts));
+            return with_guidance(
+                &self.definition,
+                action,
+                &call,
+                Outcome::Failed(failure).into(),
+                Some(&facts),
+            );
         }
         match (&action.request, &self.component) {
             (Some(request), _) => {
@@ -83,10 +89,10 @@ impl ActionExecutor {
             (None, Some(component)) => {
                 let report = component.run_call(authorizer, Arc::clone(&call)).await;
                 let facts = failure_facts(&report);
-                with_guidance(action, &call, report, facts.as_ref())
+                with_guidance(&self.definition, action, &call, report, facts.as_ref())
             }
             (None, None) => {
-                let message = no_way_to_run(&self.definition, action);
+                let message = no_way_to_run(&[action]);
                 Outcome::Failed(CallFailure::new(FailureKind::Unavailable, message)).into()
             }
         }
@@ -101,11 +107,11 @@ impl ActionExecutor {
     ) -> CallReport {
         let host_calls = Arc::clone(authorizer) as Arc<dyn HostCallAuthorizer>;
         let run = self.sandbox.begin_action(host_calls, Arc::clone(call));
-        let sender = RequestSender { run: &run, request, authorizer, call };
+        let sender = RequestSender { run: &run, request, call };
         let end = sender.send_all().await;
         let output_bytes_max = authorizer.current_grant().limits().output_bytes;
         let (outcome, facts) = outcome_of(end, &run, output_bytes_max);
-        with_guidance(action, call, run.finish(outcome), facts.as_ref())
+        with_guidance(&self.definition, action, call, run.finish(outcome), facts.as_ref())
     }
 }
 
@@ -113,7 +119,6 @@ impl ActionExecutor {
 struct RequestSender<'a> {
     run: &'a ActionRun,
     request: &'a RequestTemplate,
-    authorizer: &'a Arc<PluginAuthorizer>,
     call: &'a AdmittedCall,
 }
 
@@ -145,8 +150,6 @@ impl RequestSender<'_> {
         }
     }
 
-    /// Sends a request. If the account is refused, it is refreshed and the request is sent once
-    /// more: a service that refuses the sign-in has done nothing yet.
     async fn send(&self, request: &ServiceRequest) -> Result<ServiceAnswer, ActionRequestError> {
         let sent = ActionRequest {
             method: request.method.clone(),
@@ -154,16 +157,7 @@ impl RequestSender<'_> {
             headers: request.headers.clone(),
             body: request.body.clone(),
         };
-        let token = self.authorizer.account_token(self.call).await.ok().flatten();
-        let answer = self.run.send(&sent).await?;
-        if answer.status != 401 || !self.authorizer.renew_account(self.call, token.as_ref()).await {
-            return Ok(service_answer(answer));
-        }
-        let answer = self.run.send(&sent).await?;
-        if answer.status == 401 {
-            self.authorizer.expire_account(self.call).await;
-        }
-        Ok(service_answer(answer))
+        Ok(service_answer(self.run.send(&sent).await?))
     }
 }
 

@@ -1,12 +1,17 @@
 //! A definition's own words about results and failures.
 
-use sallyport_connections::{Action, definition::FailureFacts};
-use sallyport_contract::{AdmittedCall, CallFailure, CallReport, ContentPart, Effect, Outcome};
+use sallyport_connections::{Action, Definition, definition::FailureFacts};
+use sallyport_contract::{
+    AdmittedCall, CallFailure, CallReport, ContentPart, Effect, FailureKind, Outcome,
+};
 use sallyport_policy::fill_success_message;
+
+use crate::connections::connect_command;
 
 /// Adds the definition's own words: a message about a success, and a message in place of a failure's
 /// own, which stays visible to the user.
 pub(super) fn with_guidance(
+    definition: &Definition,
     action: &Action,
     call: &AdmittedCall,
     mut report: CallReport,
@@ -24,6 +29,9 @@ pub(super) fn with_guidance(
             if let Some(own_message) = own_message {
                 replace_message(failure, own_message);
             }
+            if failure.kind == FailureKind::AuthRequired && definition.needs_connection() {
+                add_mending_command(failure, definition);
+            }
         }
         Outcome::Denied(_) | Outcome::TimedOut { .. } | Outcome::Cancelled => {}
     }
@@ -36,6 +44,15 @@ fn replace_message(failure: &mut CallFailure, own_message: &str) {
         Some(detail) => format!("{raw}; {detail}"),
         None => raw,
     });
+}
+
+/// Adds the command that connects the account, which a definition's own message cannot know.
+fn add_mending_command(failure: &mut CallFailure, definition: &Definition) {
+    let command = connect_command(&definition.name);
+    if !failure.message.contains(&command) {
+        let message = failure.message.trim_end_matches('.');
+        failure.message = format!("{message}. To fix: {command}");
+    }
 }
 
 /// What is known of a component's failure: its kind, and the status of its last request.

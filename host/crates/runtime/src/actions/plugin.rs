@@ -113,35 +113,42 @@ impl ActionPlugin {
         }
     }
 
-    /// Why the plugin cannot be used.
-    pub(crate) fn disabled_reason(&self) -> Option<String> {
+    /// Why the plugin cannot be used: a variable is missing, or none of its actions can run.
+    pub(crate) fn disabled_reason(&self, idle: &[&Action]) -> Option<String> {
         let missing = &self.definition.missing_variables;
         match missing.as_slice() {
+            [] if idle.len() == self.definition.actions.len() => Some(no_way_to_run(idle)),
             [] => None,
             [one] => Some(format!("the environment variable {one} is not set")),
             _ => Some(format!("these environment variables are not set: {}", missing.join(", "))),
         }
     }
 
-    /// Remarks for the owner: the actions that nothing runs.
-    pub(crate) fn remarks(&self, component_tools: Option<&[ToolDescriptor]>) -> Vec<String> {
-        let is_run = |action: &&Action| {
+    /// The actions that neither send a request nor are a tool of the component. The tools of a
+    /// component that is still being compiled are not known, so it may have them all.
+    pub(crate) fn idle_actions(&self, component_tools: Option<&[ToolDescriptor]>) -> Vec<&Action> {
+        let is_run = |action: &Action| {
             let exports = |tools: &[ToolDescriptor]| tools.iter().any(|t| t.id.tool == action.name);
-            // A component that is still being compiled may export it.
             action.request.is_some()
                 || (self.component.is_some() && component_tools.is_none_or(exports))
         };
-        let idle = self.definition.actions.iter().filter(|action| !is_run(action));
-        idle.map(|action| no_way_to_run(&self.definition, action)).collect()
+        self.definition.actions.iter().filter(|action| !is_run(action)).collect()
+    }
+
+    /// The tools for the model: its actions, except those that nothing runs.
+    pub(crate) fn tools_except(&self, idle: &[&Action]) -> Vec<ToolDescriptor> {
+        let is_idle = |tool: &ToolDescriptor| idle.iter().any(|a| a.name == tool.id.tool);
+        self.tools.iter().filter(|tool| !is_idle(tool)).cloned().collect()
     }
 }
 
-/// Why an action cannot run, and what would run it.
-pub(super) fn no_way_to_run(definition: &Definition, action: &Action) -> String {
+/// Why actions cannot run, and what would run them.
+pub(crate) fn no_way_to_run(idle: &[&Action]) -> String {
+    let names: Vec<&str> = idle.iter().map(|action| action.name.as_str()).collect();
+    let names = names.join(", ");
     format!(
-        "nothing runs {0}.{1}: put a component with the tool {1} beside the definition, or add a \
-         \"request\" to the action",
-        definition.name, action.name
+        "nothing runs {names}. Put a component that exports {names} next to the definition, or \
+         write a \"request\" in the definition"
     )
 }
 

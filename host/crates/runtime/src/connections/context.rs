@@ -7,7 +7,7 @@ use sallyport_policy::ActionRuleKind;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{AccountError, ConnectionDesk};
+use super::{AccountError, ConnectionDesk, connect_command};
 
 /// Longest text about connections in a system prompt, in tokens of about four bytes: a small part of
 /// what a model can read.
@@ -74,7 +74,7 @@ fn short_text(definition: &Definition) -> Value {
         "description": definition.description,
         "category": definition.category,
         "context": definition.context,
-        "connect": format!("sallyport connection add {}", definition.name),
+        "connect": connect_command(&definition.name),
     })
 }
 

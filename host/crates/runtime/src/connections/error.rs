@@ -6,6 +6,11 @@ use sallyport_store::StoreError;
 
 use crate::secrets::SecretProblem;
 
+/// The command that connects a plugin's account.
+pub fn connect_command(plugin: &PluginName) -> String {
+    format!("sallyport connection add {plugin}")
+}
+
 /// Why an account cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AccountError {
@@ -58,10 +63,10 @@ impl AccountError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NotConnected { plugin } => {
-                Some(format!("to connect it: sallyport connection add {plugin}"))
+                Some(format!("to connect it: {}", connect_command(plugin)))
             }
             Self::Expired { plugin } | Self::Sealed { plugin, .. } => {
-                Some(format!("to connect it again: sallyport connection add {plugin}"))
+                Some(format!("to connect it again: {}", connect_command(plugin)))
             }
             Self::NotNow { .. } | Self::Login(OAuthError::Unavailable(_)) => {
                 Some("try again in a moment".to_owned())

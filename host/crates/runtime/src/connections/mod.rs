@@ -11,5 +11,5 @@ mod key;
 pub mod login;
 
 pub use desk::{ConnectionDesk, ConnectionFacts};
-pub use error::AccountError;
+pub use error::{AccountError, connect_command};
 pub use key::KEY_FILE;

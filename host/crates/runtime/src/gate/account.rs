@@ -12,6 +12,9 @@ use crate::connections::{AccountError, ConnectionDesk};
 /// The header that carries a token.
 const TOKEN_HEADER: &str = "authorization";
 
+/// What is written before a token in its header.
+const TOKEN_SCHEME: &str = "Bearer ";
+
 /// The token that signs the requests of a call in.
 #[derive(Debug, Clone)]
 pub(crate) struct AccountToken {
@@ -33,35 +36,32 @@ impl PluginAuthorizer {
     ) -> Result<Option<AccountToken>, CallFailure> {
         let Some(definition) = self.definition_with_account() else { return Ok(None) };
         if let Some(key) = platform_key(definition) {
-            return Ok(key.map(|key| self.known_token(definition, "key", key.clone())));
+            let key = key.cloned();
+            return Ok(key.map(|key| self.known_token(definition, user_of(call), "key", key)));
         }
         let found = match self.connection_desk() {
             Ok(desk) => desk.usable_token(definition, user_of(call)).await,
             Err(error) => Err(error),
         };
         let token = found.map_err(AccountError::into_call_failure)?;
-        Ok(Some(self.known_token(definition, "access token", token)))
+        Ok(Some(self.known_token(definition, user_of(call), "access token", token)))
     }
 
-    /// Renews the account after a service refused a token. Returns whether there is another token.
-    pub(crate) async fn renew_account(
-        &self,
-        call: &AdmittedCall,
-        refused: Option<&AccountToken>,
-    ) -> bool {
-        let (Some(definition), Some(refused)) = (self.definition_with_account(), refused) else {
-            return false;
-        };
+    /// Renews the account after a service refused a token. `refused` is the header that carried it.
+    /// Returns whether there is another token.
+    pub(super) async fn renew_account_token(&self, call: &AdmittedCall, refused: &Secret) -> bool {
+        let Some(definition) = self.definition_with_account() else { return false };
+        let Some(token) = refused.expose().strip_prefix(TOKEN_SCHEME) else { return false };
         let Ok(desk) = self.connection_desk() else { return false };
         if platform_key(definition).is_some() {
             return false;
         }
-        desk.replace_token(definition, user_of(call), &refused.value).await.is_ok()
+        desk.replace_token(definition, user_of(call), &Secret::new(token)).await.is_ok()
     }
 
     /// Marks the account as expired: a service refused its fresh token too, so only a new sign-in
     /// can help.
-    pub(crate) async fn expire_account(&self, call: &AdmittedCall) {
+    pub(super) async fn expire_account_token(&self, call: &AdmittedCall) {
         if let (Some(definition), Ok(desk)) =
             (self.definition_with_account(), self.connection_desk())
         {
@@ -82,9 +82,16 @@ impl PluginAuthorizer {
         })
     }
 
-    fn known_token(&self, definition: &Definition, what: &str, value: Secret) -> AccountToken {
+    fn known_token(
+        &self,
+        definition: &Definition,
+        user: &str,
+        what: &str,
+        value: Secret,
+    ) -> AccountToken {
         let name = format!("{} {what}", definition.name);
-        self.gate().add_redacted_keys([(name.clone(), value.clone())]);
+        let account = format!("{}\n{user}", definition.name);
+        self.gate().set_account_token(account, name.clone(), value.clone());
         AccountToken { name, value }
     }
 }
@@ -92,7 +99,7 @@ impl PluginAuthorizer {
 impl AccountToken {
     /// The header that carries it.
     pub(crate) fn into_credential(self) -> AccountCredential {
-        let value = Secret::new(format!("Bearer {}", self.value.expose()));
+        let value = Secret::new(format!("{TOKEN_SCHEME}{}", self.value.expose()));
         AccountCredential { name: self.name, header: TOKEN_HEADER, value }
     }
 }

@@ -271,6 +271,18 @@ impl HostCallAuthorizer for PluginAuthorizer {
         })
     }
 
+    fn renew_account<'a>(
+        &'a self,
+        call: &'a AdmittedCall,
+        refused: &'a Secret,
+    ) -> BoxFuture<'a, bool> {
+        Box::pin(self.renew_account_token(call, refused))
+    }
+
+    fn expire_account<'a>(&'a self, call: &'a AdmittedCall) -> BoxFuture<'a, ()> {
+        Box::pin(self.expire_account_token(call))
+    }
+
     fn environment_variable(&self, name: &str) -> Option<String> {
         self.gate.env.get(name).map(str::to_owned)
     }

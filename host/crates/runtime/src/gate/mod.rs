@@ -187,6 +187,11 @@ impl Gate {
         self.vault.add_redacted_keys(keys);
     }
 
+    /// Adds the current token of an account to the redactor, in place of the one before it.
+    pub(crate) fn set_account_token(&self, account: String, name: String, token: Secret) {
+        self.vault.set_account_token(account, name, token);
+    }
+
     fn refresh_secrets(&self) {
         let PolicySnapshot { revision, policy } = self.policy_store.current();
         let named = || policy.secret_sources().map(|(name, source)| (name.as_str(), source));

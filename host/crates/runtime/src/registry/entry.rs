@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use sallyport_connections::Definition;
+use sallyport_connections::{Action, Definition};
 use sallyport_contract::{
     CallFailure, Denial, FailureKind, PluginName, ToolCallContext, ToolDescriptor, ToolId,
 };
@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::{PluginLookupError, nearest_name};
 use crate::{
+    actions::no_way_to_run,
     executor::{LazyComponent, PluginExecutor, PluginKind},
     gate::authorizer::PluginAuthorizer,
     lock::PluginPin,
@@ -189,6 +190,14 @@ impl RegisteredPlugin {
     /// Its definition, if it is one JSON file.
     pub fn definition(&self) -> Option<&Arc<Definition>> {
         self.executor.definition()
+    }
+
+    /// Which actions of its definition nothing runs, and what would run them. They are no tools.
+    pub fn idle_actions_remark(&self) -> Option<String> {
+        let definition = self.definition().filter(|_| self.is_ready())?;
+        let has_tool = |action: &&Action| self.tools.iter().any(|t| t.id.tool == action.name);
+        let idle: Vec<&Action> = definition.actions.iter().filter(|a| !has_tool(a)).collect();
+        (!idle.is_empty()).then(|| no_way_to_run(&idle))
     }
 
     /// Its pin, for the lock.

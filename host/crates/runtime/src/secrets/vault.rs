@@ -58,6 +58,8 @@ struct VaultState {
     /// The keys that the program itself sends to servers. For a value with several names, the
     /// redactor shows the first one.
     host_keys: Vec<(String, Secret)>,
+    /// The current token of each account, with its name in texts.
+    account_tokens: BTreeMap<String, (String, Secret)>,
     /// Remarks that were already reported.
     reported: BTreeSet<String>,
     keyrings_checked_at: Instant,
@@ -101,6 +103,7 @@ impl Vault {
             results: channel(),
             replaced_values: VecDeque::new(),
             host_keys: Vec::new(),
+            account_tokens: BTreeMap::new(),
             reported: BTreeSet::new(),
             keyrings_checked_at: Instant::now(),
             redactor: Arc::new(Redactor::empty()),
@@ -120,6 +123,20 @@ impl Vault {
         if state.host_keys.len() > known {
             state.rebuild_redactor();
         }
+    }
+
+    /// Adds the current token of an account to the redactor. The one before it counts as replaced,
+    /// because a token that is refreshed each hour would otherwise add up.
+    pub fn set_account_token(&self, account: String, name: String, token: Secret) {
+        let mut state = self.lock_state();
+        let is_known = |(_, known): &(String, Secret)| *known == token;
+        if state.account_tokens.get(&account).is_some_and(is_known) {
+            return;
+        }
+        if let Some(replaced) = state.account_tokens.insert(account, (name, token)) {
+            state.add_replaced_value(replaced);
+        }
+        state.rebuild_redactor();
     }
 
     /// Fetches every secret that an edition of the policy names: new ones immediately, and the
@@ -350,13 +367,16 @@ impl VaultState {
     /// Makes the next call fetch a value again. The old value is still redacted.
     fn forget_value(&mut self, name: &str) {
         if let Some((name, value)) = self.current_values.remove_entry(name) {
-            let pair = (name, value.secret);
-            if !self.replaced_values.contains(&pair) {
-                self.replaced_values.push_back(pair);
-            }
-            if self.replaced_values.len() > REPLACED_VALUES_MAX {
-                self.replaced_values.pop_front();
-            }
+            self.add_replaced_value((name, value.secret));
+        }
+    }
+
+    fn add_replaced_value(&mut self, pair: (String, Secret)) {
+        if !self.replaced_values.contains(&pair) {
+            self.replaced_values.push_back(pair);
+        }
+        if self.replaced_values.len() > REPLACED_VALUES_MAX {
+            self.replaced_values.pop_front();
         }
     }
 
@@ -366,7 +386,8 @@ impl VaultState {
             self.current_values.iter().map(|(name, value)| (name.as_str(), &value.secret));
         let replaced_values =
             self.replaced_values.iter().map(|(name, secret)| (name.as_str(), secret));
-        let own = self.host_keys.iter().map(|(name, secret)| (name.as_str(), secret));
+        let own = self.host_keys.iter().chain(self.account_tokens.values());
+        let own = own.map(|(name, secret)| (name.as_str(), secret));
         self.redactor = Arc::new(Redactor::new(current_values.chain(replaced_values).chain(own)));
     }
 }

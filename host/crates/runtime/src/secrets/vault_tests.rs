@@ -282,3 +282,21 @@ fn keys_of_models_are_known_and_called_after_the_policy_where_it_names_them_too(
     vault.get("token", &env("TOKEN")).unwrap();
     assert_eq!(redacted(&vault, TOKEN), "[secret token]");
 }
+
+/// A token that was refreshed each hour made the redactor slower each hour.
+#[test]
+fn the_tokens_of_an_account_do_not_add_up_and_those_of_others_stay() {
+    let vault = vault();
+    let token = |number: usize| format!("access-token-of-ann-{number:04}");
+    let set = |account: &str, token: &str| {
+        let (account, name) = (account.to_owned(), "mail access token".to_owned());
+        vault.set_account_token(account, name, Secret::new(token));
+    };
+    set("mail\nbob", "access-token-of-bob");
+    (0..=REPLACED_VALUES_MAX + 1).for_each(|number| set("mail\nann", &token(number)));
+    let hidden = "[secret mail access token]";
+    for known in [&token(1), &token(REPLACED_VALUES_MAX + 1), "access-token-of-bob"] {
+        assert_eq!(redacted(&vault, known), hidden, "{known}");
+    }
+    assert_eq!(redacted(&vault, &token(0)), token(0), "it ended long ago");
+}

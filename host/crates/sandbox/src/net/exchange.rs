@@ -16,7 +16,7 @@ use super::{
     limited_connection::{LimitedConnection, ResponseHeadLimit, ResponseHeadTooLong},
     outgoing::{RequestBodyError, ScannedRequestBody},
     pending_body::PendingBody,
-    proxy,
+    proxy, repeat,
     request_check::PermittedRequest,
     timeouts::{ExchangeStep, ExchangeTimeouts},
 };
@@ -60,11 +60,6 @@ impl UnreadResponse {
 }
 
 /// Sends a request if it passes the gate, and waits for the head of the response.
-#[tracing::instrument(
-    name = "http_request",
-    skip_all,
-    fields(method = %prepared.method, host = prepared.url.host_str())
-)]
 pub(super) async fn exchange_request(
     gate: &HttpGate,
     timeouts: &ExchangeTimeouts,
@@ -73,8 +68,24 @@ pub(super) async fn exchange_request(
 ) -> Result<UnreadResponse, Error> {
     let body = PendingBody::new(body);
     let permitted = gate.permit_request(prepared, &body).await?;
+    repeat::send_with_account(gate, timeouts, prepared, &permitted, body.into_body()).await
+}
+
+/// Sends a request that may leave, and waits for the head of the response.
+#[tracing::instrument(
+    name = "http_request",
+    skip_all,
+    fields(method = %prepared.method, host = prepared.url.host_str())
+)]
+pub(super) async fn send_permitted(
+    gate: &HttpGate,
+    timeouts: &ExchangeTimeouts,
+    prepared: &PreparedRequest,
+    permitted: &PermittedRequest,
+    body: WasiBody,
+) -> Result<UnreadResponse, Error> {
     let traffic = gate.run_context.effect_log.record_request(permitted.what.clone());
-    let (transport, form) = dial::connect_to_host(gate, timeouts, prepared, &permitted).await?;
+    let (transport, form) = dial::connect_to_host(gate, timeouts, prepared, permitted).await?;
     let transport = match prepared.url.scheme() {
         // A simulated server is not on a network, so nothing needs to be hidden.
         "https" if gate.simulated_network.is_none() => {
@@ -82,14 +93,8 @@ pub(super) async fn exchange_request(
         }
         _ => transport,
     };
-    let body = ScannedRequestBody::new(
-        gate,
-        &prepared.url,
-        &permitted,
-        body.into_body(),
-        Arc::clone(&traffic),
-    );
-    let request = build_request(prepared, form, &permitted, body)?;
+    let body = ScannedRequestBody::new(gate, &prepared.url, permitted, body, Arc::clone(&traffic));
+    let request = build_request(prepared, form, permitted, body)?;
     permitted
         .credentials
         .iter()

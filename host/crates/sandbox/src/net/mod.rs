@@ -19,7 +19,8 @@
 //! 8. [`incoming`]: the response is limited in headers, body and silence, its [`coding`] is
 //!    decoded, and secrets that a server echoes are removed.
 //!
-//! Each step has a timeout ([`patience`]). Redirects are returned to the guest, unless its policy
+//! A request that a service refuses with 401 is sent once more with a renewed token of the account
+//! ([`repeat`]). Each step has a timeout ([`patience`]). Redirects are returned to the guest, unless its policy
 //! lets the host follow some ([`redirect`]). The host keeps no cookies, and no two requests share a
 //! connection.
 
@@ -36,6 +37,7 @@ mod outgoing;
 mod pending_body;
 mod proxy;
 mod redirect;
+mod repeat;
 mod request_check;
 mod request_url;
 mod resolver;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use sallyport_contract::Denial;
+use sallyport_contract::{Denial, Secret};
 use sallyport_policy::{Grant, NetPermit};
 use url::Url;
 use wasmtime_wasi_http::Error;
@@ -25,6 +25,8 @@ pub(super) struct PermittedRequest {
     pub(super) what: String,
     /// The secrets that the host adds at the end.
     pub(super) credentials: Vec<HeaderCredential>,
+    /// The header that signs the request in to the user's account, if it carries one.
+    pub(super) account: Option<Secret>,
     /// Scans the body for secrets.
     pub(super) scanner: SecretScanner,
 }
@@ -40,15 +42,36 @@ impl HttpGate {
         let (method, url) = (prepared.method.as_str(), &prepared.url);
         let what = self.request_name(method, url);
         let grant = self.authorize_request(prepared, body, &what).await?;
+        self.complete_permit(&grant, prepared, what).await
+    }
+
+    /// Permits a request once more. The user allowed it already, but the grant may have changed.
+    pub(super) async fn permit_repetition(
+        &self,
+        prepared: &PreparedRequest,
+    ) -> Result<PermittedRequest, Error> {
+        let (method, url) = (prepared.method.as_str(), &prepared.url);
+        let grant = self.run_context.current_grant();
+        self.find_permit(&grant, method, url)?;
+        self.complete_permit(&grant, prepared, self.request_name(method, url)).await
+    }
+
+    async fn complete_permit(
+        &self,
+        grant: &Grant,
+        prepared: &PreparedRequest,
+        what: String,
+    ) -> Result<PermittedRequest, Error> {
+        let url = &prepared.url;
         // Fetched before the scan, which finds a secret only once its value is known.
-        let credentials = self.fetch_credentials(&grant, prepared, &what).await?;
-        let scanner = self.secret_scanner(&grant, url);
+        let (account, credentials) = self.fetch_credentials(grant, prepared, &what).await?;
+        let scanner = self.secret_scanner(grant, url);
         if let Some(name) = scanner.find_in_head(prepared) {
             return Err(self.refuse_secret(&what, url, name));
         }
         let limit = grant.limits().http_requests;
         if self.usage.count_request(limit) {
-            Ok(PermittedRequest { what, credentials, scanner })
+            Ok(PermittedRequest { what, credentials, account, scanner })
         } else {
             Err(self.request_limit_error(limit))
         }

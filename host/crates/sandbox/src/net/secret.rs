@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue};
-use sallyport_contract::{Denial, Effect, Redactor, redact::ScanStream};
+use sallyport_contract::{Denial, Effect, Redactor, Secret, redact::ScanStream};
 use sallyport_policy::{Grant, SecretGrant, SecretInjection, SecretUse};
 use url::Url;
 use wasmtime_wasi_http::Error;
@@ -40,7 +40,8 @@ impl HeaderCredential {
 }
 
 impl HttpGate {
-    /// Fetches the secrets that the policy sends along with a request. A request that was
+    /// Fetches the secrets that the policy sends along with a request, and the header that signs it
+    /// in to the user's account, which is returned separately as well. A request that was
     /// redirected to another origin gets none, because the redirecting server chose it and must not
     /// choose whose credentials it carries.
     ///
@@ -52,12 +53,13 @@ impl HttpGate {
         grant: &Grant,
         prepared: &PreparedRequest,
         what: &str,
-    ) -> Result<Vec<HeaderCredential>, Error> {
-        let mut credentials = Vec::new();
+    ) -> Result<(Option<Secret>, Vec<HeaderCredential>), Error> {
         if prepared.has_left_origin {
-            return Ok(credentials);
+            return Ok((None, Vec::new()));
         }
-        credentials.extend(self.fetch_account_credential(&prepared.url, what).await?);
+        let account = self.fetch_account_credential(&prepared.url, what).await?;
+        let (mut account, first) = account.unzip();
+        let mut credentials = Vec::from_iter(first);
         for (entry, injection) in matching_injections(grant, &prepared.url) {
             let found = self.run_context.look_up_secret(entry.name.as_str()).await;
             let credential = found.and_then(|secret| {
@@ -72,7 +74,11 @@ impl HttpGate {
                 )
             })?);
         }
-        Ok(credentials)
+        // The account's header was replaced by one of the policy.
+        if credentials.iter().skip(1).any(|own| own.header == credentials[0].header) {
+            account = None;
+        }
+        Ok((account, credentials))
     }
 
     /// The header that signs a request in to the account of the call's user. It comes first, so that
@@ -81,7 +87,7 @@ impl HttpGate {
         &self,
         url: &Url,
         what: &str,
-    ) -> Result<Option<HeaderCredential>, Error> {
+    ) -> Result<Option<(Secret, HeaderCredential)>, Error> {
         let Some(call) = self.run_context.call() else { return Ok(None) };
         let found = self.run_context.authorizer().account_credential(call, url).await;
         let credential = found.and_then(|credential| {
@@ -89,11 +95,11 @@ impl HttpGate {
                 return Ok(None);
             };
             let unfit = || "it holds what a header cannot hold".to_owned();
-            let mut value = HeaderValue::try_from(value.expose()).map_err(|_| unfit())?;
-            value.set_sensitive(true);
+            let mut text = HeaderValue::try_from(value.expose()).map_err(|_| unfit())?;
+            text.set_sensitive(true);
             let origin = url.origin().ascii_serialization();
             let header = HeaderName::from_static(header);
-            Ok(Some(HeaderCredential { name, origin, header, value }))
+            Ok(Some((value, HeaderCredential { name, origin, header, value: text })))
         });
         credential.map_err(|reason| {
             self.refuse_request(what, format!("it is not sent without an account: {reason}"))
@@ -165,7 +171,6 @@ impl SecretScanner {
 #[cfg(test)]
 mod tests {
     use http::{HeaderMap, Method};
-    use sallyport_contract::Secret;
 
     use super::*;
 

@@ -7,7 +7,7 @@ use super::{
     load_component_plugin,
 };
 use crate::{
-    actions::{ActionExecutor, ActionPlugin},
+    actions::{ActionExecutor, ActionPlugin, no_way_to_run},
     executor::LazyComponent,
 };
 
@@ -25,7 +25,12 @@ pub(super) fn load_definition(
         (executor, load_component_plugin(parts, manifest.clone(), component))
     });
     let known = beside.as_ref().map(|(_, loaded)| loaded).filter(|loaded| !loaded.is_compiling);
-    let mut remarks = plugin.remarks(known.map(|loaded| &*loaded.tools));
+    let idle = plugin.idle_actions(known.map(|loaded| &*loaded.tools));
+    let disabled_reason = plugin.disabled_reason(&idle);
+    let is_partly_idle = !idle.is_empty() && disabled_reason.is_none();
+    let mut remarks: Vec<String> =
+        is_partly_idle.then(|| no_way_to_run(&idle)).into_iter().collect();
+    let tools = plugin.tools_except(&idle);
     let (executor, is_compiling, setup_file, facts) = match beside {
         None => (ActionExecutor::new(plugin, &parts.sandbox, None), false, None, None),
         Some((component, loaded)) => {
@@ -38,9 +43,9 @@ pub(super) fn load_definition(
         manifest,
         executor: Box::new(executor),
         digest,
-        tools: plugin.tools.clone(),
+        tools,
         remarks,
-        disabled_reason: plugin.disabled_reason(),
+        disabled_reason,
         is_compiling,
         setup_file,
         component: facts,
