@@ -55,6 +55,10 @@ pub(crate) fn build_plugins() -> Result<()> {
         fs::create_dir_all(&target)?;
         copy_if_changed(&folder.join("plugin.toml"), &target.join("plugin.toml"))?;
         copy_if_changed(&wasm, &target.join(format!("{name}.wasm")))?;
+        let definition = format!("{name}.json");
+        if folder.join(&definition).is_file() {
+            copy_if_changed(&folder.join(&definition), &target.join(&definition))?;
+        }
     }
     Ok(())
 }

@@ -50,7 +50,11 @@ fn folders_are_listed_by_name() {
     }
     assert_eq!(data::<list>(json!({ "path": "old" }))["entries"][0]["name"], "done.txt");
     check_error::<list>(json!({ "path": "absent" }), "not-found", "does not exist");
-    check_error::<list>(json!({ "path": "data.csv" }), "invalid-arguments", "is not in a folder, or is not a folder itself");
+    check_error::<list>(
+        json!({ "path": "data.csv" }),
+        "invalid-arguments",
+        "is not in a folder, or is not a folder itself",
+    );
     check_error::<list>(json!({ "path": "/etc" }), "denied", "outside the session's file system");
 }
 

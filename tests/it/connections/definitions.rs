@@ -12,13 +12,15 @@ fn written_definition(name: &str) -> Vec<u8> {
     fs::read(repository().join(path)).unwrap()
 }
 
+/// A definition with an action that says its request.
+const OTHER: &str = r#"{"plugin": {"name": "other", "version": "1.0.0", "description": "Others."},
+    "actions": {"find": {"description": "Finds.", "parameters": {"type": "object"},
+    "request": {"url": "https://other.example/"}}}}"#;
+
 fn home_with_mail() -> Home {
     Home::new()
-        .file("plugins/google-mail.json", written_definition("google-mail"))
-        .file(
-            "plugins/chatgpt-research/chatgpt-research.json",
-            written_definition("chatgpt-research"),
-        )
+        .plugins(&["google-mail"])
+        .file("plugins/google-mail/google-mail.json", written_definition("google-mail"))
         .env("GOOGLE_CLIENT_ID", "the-client")
         .env("GOOGLE_CLIENT_SECRET", "the-client-secret-4711")
         .env("NEXT_PUBLIC_APP_URL", "https://app.example")
@@ -38,11 +40,9 @@ fn check_mail(home: &Home, arguments: &Value) -> (Value, i32) {
 #[test]
 fn mail_blocks_asks_and_refuses_by_its_own_rules() {
     let home = home_with_mail();
-    home.run(&["tool", "list"]).ended(0).answers(&[
-        "google-mail.send_email",
-        "Compose and send an email message",
-        "chatgpt-research.research_topic",
-    ]);
+    home.run(&["tool", "list"])
+        .ended(0)
+        .answers(&["google-mail.send_email", "Compose and send an email message"]);
     for (recipients, valid, blocked, errors, confirmations) in [
         (2, true, false, vec![], vec![]),
         (10, true, false, vec![], vec![]),
@@ -63,6 +63,10 @@ fn mail_blocks_asks_and_refuses_by_its_own_rules() {
         let (found, code) = check_mail(&home, &mail(recipients, 5));
         assert_eq!((found, code), (want, i32::from(!valid)), "{recipients}");
     }
+    // Copies count too, although the definition does not name their list.
+    let mut with_copies = mail(2, 5);
+    with_copies["recipients"]["bcc"] = mail(49, 5)["recipients"]["to"].clone();
+    assert_eq!(check_mail(&home, &with_copies).0["blocked"], true);
     let (found, _) = check_mail(&home, &mail(2, 201));
     let errors = found["errors"].as_array().unwrap();
     assert!(errors.len() == 1 && errors[0].as_str().unwrap().contains("content"), "{found}");
@@ -94,18 +98,39 @@ fn a_call_meets_the_same_rules_as_its_check() {
     ]);
 }
 
+/// `plugin list` called it ready, and the model was offered what nothing runs.
+#[test]
+fn an_action_that_nothing_runs_is_no_tool_and_its_plugin_says_what_would_run_it() {
+    let why = "nothing runs research_topic. Put a component that exports research_topic next to";
+    let home =
+        Home::new().file("plugins/chatgpt-research.json", written_definition("chatgpt-research"));
+    home.run(&["plugin", "list"]).ended(0).answers(&["disabled", why]);
+    home.run(&["plugin", "show", "chatgpt-research"]).ended(0).answers(&[why]);
+    let doctor = home.run(&["doctor"]);
+    assert!(doctor.stdout.contains(why), "{}", doctor.stdout);
+    home.run(&["tool", "list"]).hides(&["research_topic"]);
+    // The other actions of a plugin work without it.
+    let idle = r#""idle": {"description": "Idles.", "parameters": {"type": "object"}}, "find""#;
+    let home = Home::new().file("plugins/other.json", OTHER.replace(r#""find""#, idle));
+    home.run(&["tool", "list"]).ended(0).answers(&["other.find"]).hides(&["other.idle"]);
+    home.run(&["plugin", "show", "other"]).ended(0).answers(&["nothing runs idle"]);
+    let doctor = home.run(&["doctor"]);
+    assert!(doctor.stdout.contains("nothing runs idle"), "{}", doctor.stdout);
+    home.run(&["call", "other.idle", "{}"]).ended(2).remarks(&["other has no tool \"idle\""]);
+}
+
 #[test]
 fn a_missing_variable_disables_the_plugin_and_no_other() {
     let home = Home::new()
         .file("plugins/google-mail.json", written_definition("google-mail"))
-        .file("plugins/chatgpt-research.json", written_definition("chatgpt-research"))
+        .file("plugins/other.json", OTHER)
         .env("GOOGLE_CLIENT_ID", "the-client");
     home.run(&["plugin", "list"]).ended(0).answers(&[
         "google-mail",
         "environment variables are not set: GOOGLE_CLIENT_SECRET, NEXT_PUBLIC_APP_URL",
-        "chatgpt-research",
+        "other",
     ]);
-    let ran = home.run(&["tool", "list"]).ended(0).answers(&["chatgpt-research.research_topic"]);
+    let ran = home.run(&["tool", "list"]).ended(0).answers(&["other.find"]);
     ran.hides(&["google-mail.send_email"]);
 }
 
@@ -116,8 +141,8 @@ fn a_mistake_in_a_definition_is_reported_with_its_place_and_spares_the_others() 
     let home = Home::new()
         .file("plugins/google-mail.json", broken)
         .file("plugins/empty.json", "")
-        .file("plugins/chatgpt-research.json", written_definition("chatgpt-research"));
-    home.run(&["tool", "list"]).ended(0).answers(&["chatgpt-research.research_topic"]).remarks(&[
+        .file("plugins/other.json", OTHER);
+    home.run(&["tool", "list"]).ended(0).answers(&["other.find"]).remarks(&[
         "line 59, column",
         "nothing defines \"total_recipient_list\"",
         "EOF while parsing a value",

@@ -35,7 +35,16 @@ pub(super) fn sign_in(
     identity: &IdentityServer,
     visit: impl FnOnce(&str, &str),
 ) -> Ran {
-    let args = ["connection", "add", "service", "--wait", "60"];
+    sign_in_to("service", home, identity, visit)
+}
+
+fn sign_in_to(
+    plugin: &str,
+    home: &Home,
+    identity: &IdentityServer,
+    visit: impl FnOnce(&str, &str),
+) -> Ran {
+    let args = ["connection", "add", plugin, "--wait", "60"];
     let mut child = home.start(&args);
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     let mut address = String::new();
@@ -55,12 +64,16 @@ pub(super) fn sign_in(
 }
 
 pub(super) fn connect(home: &Home, identity: &IdentityServer) {
-    sign_in(home, identity, |authority, path| {
+    connect_to("service", home, identity);
+}
+
+pub(super) fn connect_to(plugin: &str, home: &Home, identity: &IdentityServer) {
+    sign_in_to(plugin, home, identity, |authority, path| {
         let page = client::ask(authority, "GET", path, &[], "");
         assert!(page.body.contains("You are signed in."), "{}", page.body);
     })
     .ended(0)
-    .remarks(&["Connected service."]);
+    .remarks(&[&format!("Connected {plugin}.")]);
 }
 
 #[test]
@@ -69,7 +82,8 @@ fn a_connection_is_made_in_a_browser_and_then_simply_works() {
     let home = home_of(&identity);
     home.run(&["connection", "list"]).ended(0).answers(&["service", "not connected"]);
     let (report, _) = home.call("service.list_items", &json!({}));
-    assert!(report.to_string().contains("Sign in again."), "{report}");
+    let text = "Sign in again. To fix: sallyport connection add service";
+    assert!(report.to_string().contains(text), "{report}");
     connect(&home, &identity);
     let (report, code) = home.call("service.list_items", &json!({}));
     assert_eq!((&report["result"], code), (&json!(["a", "b", "c"]), 0), "{report}");

@@ -1,6 +1,7 @@
 //! Plugins that are one JSON file, and the accounts that users connect them to.
 
 mod definitions;
+mod google_mail;
 mod logins;
 mod refreshes;
 mod requests;

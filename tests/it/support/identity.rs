@@ -36,6 +36,10 @@ pub(crate) struct Identity {
     pub(crate) fields: Map<String, Value>,
     /// The next answers of the token endpoint, in place of its own.
     pub(crate) next: Vec<(u16, &'static str, String)>,
+    /// Requests of the service that were accepted, with their bodies.
+    pub(crate) accepted: Vec<(String, String)>,
+    /// The next answers of the service to a valid token.
+    pub(crate) answers: Vec<Response>,
     /// The service refuses every token.
     pub(crate) refuses_all: bool,
     /// The user has not yet signed in on the other device.
@@ -108,7 +112,7 @@ impl Identity {
             "/device" => Response::ok(&self.device().to_string()),
             "/profile" => Response::ok(r#"{"email": "ann@example.com", "id": "7"}"#),
             "/api/items" => self.items(request),
-            _ => Response::with(404, &[], "{}"),
+            _ => self.service(request),
         }
     }
 
@@ -206,16 +210,34 @@ impl Identity {
     }
 
     fn items(&self, request: &Request) -> Response {
-        let token = request.header("authorization").and_then(|text| text.strip_prefix("Bearer "));
-        match token.is_some_and(|token| self.access.contains(token)) && !self.refuses_all {
+        match self.is_signed_in(request) {
             true => Response::ok(r#"{"items": ["a", "b", "c"]}"#),
-            false => Response::with(
-                401,
-                &[("content-type", "application/json")],
-                r#"{"error": {"message": "the token is not valid"}}"#,
-            ),
+            false => unauthorized(),
         }
     }
+
+    fn is_signed_in(&self, request: &Request) -> bool {
+        let token = request.header("authorization").and_then(|text| text.strip_prefix("Bearer "));
+        token.is_some_and(|token| self.access.contains(token)) && !self.refuses_all
+    }
+
+    /// Another service behind the same sign-in: gives the answers of the test.
+    fn service(&mut self, request: &Request) -> Response {
+        if !self.is_signed_in(request) {
+            return unauthorized();
+        }
+        if self.answers.is_empty() {
+            return Response::with(404, &[], "{}");
+        }
+        let what = format!("{} {}", request.method, request.target);
+        self.accepted.push((what, request.body.clone()));
+        self.answers.remove(0)
+    }
+}
+
+fn unauthorized() -> Response {
+    let body = r#"{"error": {"message": "the token is not valid"}}"#;
+    Response::with(401, &[("content-type", "application/json")], body)
 }
 
 fn refusal(status: u16, code: &str) -> Response {
