@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::StatusCode;
+use http::{Method, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Full};
 use wasmtime_wasi_http::{Error, WasiBody};
@@ -38,7 +38,7 @@ pub(super) async fn send_with_account(
     let (Some(refused), Some(call)) = (&permitted.account, gate.run_context.call()) else {
         return send_permitted(gate, timeouts, prepared, permitted, body).await;
     };
-    let (body, copy) = copy_body(body);
+    let (body, copy) = copy_body(&prepared.method, body);
     let answer = send_permitted(gate, timeouts, prepared, permitted, body).await?;
     if answer.response.status() != StatusCode::UNAUTHORIZED {
         return Ok(answer);
@@ -74,12 +74,17 @@ struct CopyState {
     /// `None` if the body is too long.
     bytes: Option<Vec<u8>>,
     is_whole: bool,
+    /// No part of it has to be read.
+    is_unread: bool,
 }
 
-fn copy_body(body: WasiBody) -> (WasiBody, BodyCopy) {
-    let (length, is_whole) = (body.size_hint().exact(), body.is_end_stream());
+fn copy_body(method: &Method, body: WasiBody) -> (WasiBody, BodyCopy) {
+    let length = body.size_hint().exact();
+    // A body that is announced as empty is not read at all, and neither is one of these methods.
+    let is_unread = [Method::GET, Method::HEAD].contains(method) && length.is_none();
+    let is_whole = body.is_end_stream() || length == Some(0);
     let copy = BodyCopy::default();
-    *copy.state() = CopyState { bytes: Some(Vec::new()), is_whole };
+    *copy.state() = CopyState { bytes: Some(Vec::new()), is_whole, is_unread };
     let copied = CopiedBody { body, length, copy: copy.clone() };
     (copied.boxed_unsync(), copy)
 }
@@ -91,6 +96,7 @@ impl BodyCopy {
 
     fn push(&self, piece: &Bytes, length: Option<u64>) {
         let mut state = self.state();
+        state.is_unread = false;
         let bytes = state.bytes.take();
         let fits = |bytes: &Vec<u8>| bytes.len() + piece.len() <= COPIED_BYTES_MAX;
         state.bytes = bytes.filter(fits).map(|mut bytes| {
@@ -105,7 +111,8 @@ impl BodyCopy {
     /// The body to send again, if it is whole.
     fn into_whole_body(self) -> Option<WasiBody> {
         let mut state = self.state();
-        let bytes = state.bytes.take().filter(|_| state.is_whole)?;
+        let is_whole = state.is_whole || state.is_unread;
+        let bytes = state.bytes.take().filter(|_| is_whole)?;
         Some(Full::new(Bytes::from(bytes)).map_err(|never| match never {}).boxed_unsync())
     }
 }
@@ -157,8 +164,8 @@ mod tests {
     }
 
     /// Reads some frames of a body, and returns its copy.
-    async fn copy_after(body: WasiBody, frames: usize) -> Option<Bytes> {
-        let (mut body, copy) = copy_body(body);
+    async fn copy_after(method: Method, body: WasiBody, frames: usize) -> Option<Bytes> {
+        let (mut body, copy) = copy_body(&method, body);
         for _ in 0..frames {
             let _ = body.frame().await;
         }
@@ -179,7 +186,12 @@ mod tests {
             (full(largest.clone()), 1, Some(largest.clone())),
             (pieces(vec![Ok(largest), Ok("x".into())]), 3, None),
         ] {
-            assert_eq!(copy_after(body, frames).await, want);
+            assert_eq!(copy_after(Method::POST, body, frames).await, want);
+        }
+        // The body of a GET is not read if its length is not announced.
+        for (frames, want) in [(0, Some(Bytes::new())), (1, None), (3, Some("hello world".into()))]
+        {
+            assert_eq!(copy_after(Method::GET, pieces(parts()), frames).await, want);
         }
     }
 }
