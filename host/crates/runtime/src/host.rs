@@ -340,6 +340,11 @@ impl Host {
         self.audited.registry()
     }
 
+    /// Returns the accounts of users.
+    pub fn connections(&self) -> Option<Arc<ConnectionDesk>> {
+        self.registry().gate().connections.clone()
+    }
+
     /// Returns all tools, behind the gate and the audit.
     pub fn toolbox(&self) -> &Arc<dyn Toolbox> {
         &self.toolbox

@@ -38,6 +38,9 @@ pub enum JournalRecord {
         /// Facts that it knows from the start.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         memories: Vec<String>,
+        /// What it is told about the user's accounts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        accounts: Option<String>,
         /// The facts are recalled where they are relevant to an input, instead of being sent whole.
         #[serde(default, skip_serializing_if = "is_false")]
         by_meaning: bool,

@@ -115,6 +115,10 @@ pub struct SessionOptions {
     /// Facts that the model knows from the start. A continued session keeps its own if this is
     /// empty.
     pub memories: Vec<String>,
+    /// What the model is told about the user's accounts. It is of this moment, so a continued
+    /// session does not keep its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accounts: Option<String>,
     /// Which part of a long conversation the model sees.
     pub memory: MemoryMode,
     /// Sampling temperature, from 0 up; overrides the endpoint's setting.
@@ -145,6 +149,7 @@ impl SessionOptions {
             user_id: None,
             system_prompt: None,
             memories: Vec::new(),
+            accounts: None,
             memory: MemoryMode::None,
             temperature: None,
             tool_tokens_max: Some(TOOL_TOKENS_MAX),

@@ -182,6 +182,7 @@ fn definition_tokens(tool: &ModelToolDefinition) -> u64 {
 struct InitialInstructions {
     system_prompt: Option<String>,
     memories: Vec<String>,
+    accounts: Option<String>,
     by_meaning: bool,
 }
 
@@ -194,12 +195,13 @@ impl InitialInstructions {
             unset if unset.is_empty() => past.memories.clone(),
             memories => memories.clone(),
         };
-        Self { system_prompt, memories, by_meaning }
+        Self { system_prompt, memories, accounts: options.accounts.clone(), by_meaning }
     }
 
     fn from_restored(past: &RestoredSession) -> Self {
         let (system_prompt, memories) = (past.system_prompt.clone(), past.memories.clone());
-        Self { system_prompt, memories, by_meaning: past.by_meaning }
+        let accounts = past.accounts.clone();
+        Self { system_prompt, memories, accounts, by_meaning: past.by_meaning }
     }
 }
 
@@ -212,9 +214,15 @@ fn opening_records(
     let mut records = Vec::new();
     let is_new = past.turn_count() == 0 && past.model.is_none();
     if is_new || initial != InitialInstructions::from_restored(past) {
-        let InitialInstructions { system_prompt, memories, by_meaning } = initial;
+        let InitialInstructions { system_prompt, memories, accounts, by_meaning } = initial;
         let version = journal::VERSION;
-        records.push(JournalRecord::Began { version, system_prompt, memories, by_meaning });
+        records.push(JournalRecord::Began {
+            version,
+            system_prompt,
+            memories,
+            accounts,
+            by_meaning,
+        });
     }
     if past.model.as_deref() != Some(model) {
         records.push(JournalRecord::Model { name: model.to_owned() });

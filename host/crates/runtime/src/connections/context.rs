@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use sallyport_connections::{Action, Definition};
+use sallyport_contract::text;
 use sallyport_policy::ActionRuleKind;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -15,6 +16,16 @@ pub const CONTEXT_TOKENS_MAX: usize = 400;
 
 /// Bytes of a token, as a rule of thumb.
 const TOKEN_BYTES: usize = 4;
+
+/// Longest part of a line in characters, so that no plugin takes the place of the others.
+const PROMPT_CHARS_MAX: usize = 120;
+
+/// What stands before the plugins.
+const PROMPT_TITLE: &str = "These plugins need an account that the user has to connect with the \
+                            command at the end of the line.\nTell the user when one would help.\n";
+
+/// What stands for those that have no place.
+const PROMPT_MORE: &str = "- and more: sallyport connection list\n";
 
 /// What to tell of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,25 +131,61 @@ impl ConnectionContext {
     /// The context as a part of a system prompt, of at most [`CONTEXT_TOKENS_MAX`] tokens. `None`
     /// if there is nothing that the list of tools does not tell already.
     pub fn prompt_text(&self) -> Option<String> {
-        let line = |plugin: &Value, what: &str| {
-            let text = |key: &str| plugin[key].as_str().unwrap_or_default().to_owned();
-            format!("- {} ({what}): {}. {}", text("name"), text("description"), text("connect"))
-        };
-        let expired = self.expired.iter().map(|plugin| line(plugin, "expired"));
-        let available = self.available.iter().map(|plugin| line(plugin, "not connected"));
-        let mut text =
-            "These plugins need an account that the user has to connect with the command \
-                        at the end of the line. Tell the user when one would help.\n"
-                .to_owned();
-        let before = text.len();
-        for line in expired.chain(available) {
-            if text.len() + line.len() >= CONTEXT_TOKENS_MAX * TOKEN_BYTES {
-                text.push_str("- and more: sallyport connection list\n");
+        let expired = self.expired.iter().map(|plugin| prompt_line(plugin, "expired"));
+        let available = self.available.iter().map(|plugin| prompt_line(plugin, "not connected"));
+        let mut lines = expired.chain(available).peekable();
+        lines.peek()?;
+        let mut text = PROMPT_TITLE.to_owned();
+        for line in lines {
+            if text.len() + line.len() + PROMPT_MORE.len() > CONTEXT_TOKENS_MAX * TOKEN_BYTES {
+                text.push_str(PROMPT_MORE);
                 break;
             }
             text.push_str(&line);
-            text.push('\n');
         }
-        (text.len() > before).then_some(text)
+        Some(text.trim_end().to_owned())
+    }
+}
+
+fn prompt_line(plugin: &Value, what: &str) -> String {
+    let text = |key: &str| {
+        let text = plugin[key].as_str().unwrap_or_default();
+        text::escape_excerpt(text.trim_end_matches('.'), PROMPT_CHARS_MAX)
+    };
+    format!("- {} ({what}): {}. {}\n", text("name"), text("description"), text("connect"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context(count: usize, description: &str) -> ConnectionContext {
+        let plugin = |number: usize| {
+            let name = format!("p{number}");
+            let connect = format!("sallyport connection add {name}");
+            json!({"name": name, "description": description, "connect": connect})
+        };
+        let available = (0..count).map(plugin).collect();
+        ConnectionContext { connected: vec![plugin(0)], available, expired: Vec::new() }
+    }
+
+    #[test]
+    fn a_prompt_names_what_could_be_connected_within_its_tokens() {
+        let bytes_max = CONTEXT_TOKENS_MAX * TOKEN_BYTES;
+        assert_eq!(context(0, "d").prompt_text(), None);
+        let one = context(1, "Sends mail.").prompt_text().unwrap();
+        let line = "- p0 (not connected): Sends mail. sallyport connection add p0";
+        assert_eq!(one, format!("{PROMPT_TITLE}{line}"));
+        let lines = |count| context(count, "Does things").prompt_text().unwrap();
+        let fitting = (1..).take_while(|count| !lines(*count).ends_with("list")).count();
+        assert!(fitting > 15, "{fitting} plugins fit");
+        for count in [fitting, fitting + 1, 1000] {
+            let text = lines(count);
+            assert!(text.len() <= bytes_max, "{count}: {} bytes", text.len());
+            assert_eq!(text.ends_with(PROMPT_MORE.trim_end()), count > fitting, "{count}");
+        }
+        // A long text cannot push the others out, and none looks like a line of its own.
+        let long = context(2, &"x\n- y".repeat(500)).prompt_text().unwrap();
+        assert!(long.contains("add p1") && long.lines().count() == 4, "{long}");
     }
 }

@@ -17,6 +17,7 @@ mod replaced;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use sallyport_connections::Definition;
 use sallyport_contract::{PluginName, Principal, RequestedCall, ToolDescriptor, ToolId};
 use sallyport_model::openai;
 use sallyport_policy::{PluginRole, source::nearest_match};
@@ -103,6 +104,12 @@ impl Registry {
     /// All loaded plugins in order of name, including disabled ones.
     pub fn entries(&self) -> impl Iterator<Item = &RegisteredPlugin> {
         self.entries.values().map(Arc::as_ref)
+    }
+
+    /// The definitions of the usable plugins that have one, in order of name.
+    pub fn usable_definitions(&self) -> Vec<Arc<Definition>> {
+        let ready = self.entries.values().filter(|entry| entry.is_ready());
+        ready.filter_map(|entry| entry.definition()).cloned().collect()
     }
 
     /// The usable plugins of a role, in order of name.

@@ -12,6 +12,7 @@ use sallyport_session::{MemoryMode, SessionMemory, SessionOptions, TurnLimits};
 use super::{SessionError, check_key};
 use crate::{
     config::HostSettings,
+    connections::context::{ContextDetail, connection_context},
     host::Host,
     notice::{HostNotice, warning_reporter},
     recall::UserMemories,
@@ -64,7 +65,9 @@ impl SessionConfig {
             None => None,
         };
         let merged = merge_options(overrides, settings, guide.as_ref());
-        let options = SessionOptions { user_id: Some(principal.user.clone()), ..merged };
+        let accounts = accounts_text(host, &principal.user).await;
+        let user_id = Some(principal.user.clone());
+        let options = SessionOptions { user_id, accounts, ..merged };
         let memories = match options.memory {
             MemoryMode::ByMeaning { .. } => Some(open_memories(settings, host, &principal.user)?),
             _ => None,
@@ -97,6 +100,16 @@ impl SessionConfig {
     }
 }
 
+/// What the model is told about the user's accounts: those that a plugin needs and that are not
+/// connected. If they cannot be listed now, it is told nothing, and the session works without.
+async fn accounts_text(host: &Host, user: &str) -> Option<String> {
+    let definitions = host.registry().usable_definitions();
+    let desk = host.connections().filter(|_| !definitions.is_empty())?;
+    let detail = ContextDetail { rules: false, guidance: false };
+    let context = connection_context(&desk, user, &definitions, None, detail).await;
+    context.ok()?.prompt_text()
+}
+
 fn merge_options(
     overrides: &SessionOverrides,
     settings: &HostSettings,
@@ -120,6 +133,7 @@ fn merge_options(
             .chain(chat.memories.iter().map(|text| &text.0))
             .cloned()
             .collect(),
+        accounts: None,
         memory: chat.memory_mode(memory),
         temperature: guide.and_then(|guide| guide.temperature),
         tool_tokens_max: Some(chat.tool_tokens_max.0),

@@ -11,6 +11,8 @@ pub struct RestoredSession {
     pub system_prompt: Option<String>,
     /// Facts that it knows from the start.
     pub memories: Vec<String>,
+    /// What it was told about the user's accounts.
+    pub(crate) accounts: Option<String>,
     /// The facts are recalled where they are relevant to an input.
     pub(crate) by_meaning: bool,
     /// The name of the model that answered last.
@@ -57,9 +59,10 @@ impl RestoredSession {
             self.spent.add_usage(&usage, cost);
         }
         match &mut record {
-            JournalRecord::Began { system_prompt, memories, by_meaning, .. } => {
+            JournalRecord::Began { system_prompt, memories, accounts, by_meaning, .. } => {
                 self.system_prompt.clone_from(system_prompt);
                 self.memories.clone_from(memories);
+                self.accounts.clone_from(accounts);
                 self.by_meaning = *by_meaning;
             }
             JournalRecord::Model { name } => self.model = Some(name.clone()),

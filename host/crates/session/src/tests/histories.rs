@@ -31,6 +31,7 @@ fn record(index: usize, word: &str) -> JournalRecord {
                 version: VERSION,
                 system_prompt,
                 memories: Vec::new(),
+                accounts: None,
                 by_meaning: false,
             }
         }

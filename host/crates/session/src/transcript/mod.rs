@@ -179,9 +179,9 @@ impl Transcript {
     /// Applies a record.
     pub(crate) fn apply_record(&mut self, record: JournalRecord) {
         match record {
-            JournalRecord::Began { system_prompt, memories, by_meaning, .. } => {
+            JournalRecord::Began { system_prompt, memories, accounts, by_meaning, .. } => {
                 let memories = if by_meaning { Vec::new() } else { memories };
-                self.set_instructions(compose_instructions(system_prompt, &memories));
+                self.set_instructions(compose_instructions(system_prompt, accounts, &memories));
             }
             JournalRecord::Input { message } => self.begin_turn(message),
             JournalRecord::Answer { message, .. } => self.append_answer(message),
@@ -304,11 +304,15 @@ impl Transcript {
     }
 }
 
-fn compose_instructions(system_prompt: Option<String>, memories: &[String]) -> Option<String> {
-    if memories.is_empty() {
-        return system_prompt;
-    }
-    let memories: Vec<String> = memories.iter().map(|memory| format!("- {memory}")).collect();
-    let known = format!("{MEMORIES_TITLE}\n{}", memories.join("\n"));
-    Some(system_prompt.map_or(known.clone(), |prompt| format!("{prompt}\n\n{known}")))
+fn compose_instructions(
+    system_prompt: Option<String>,
+    accounts: Option<String>,
+    memories: &[String],
+) -> Option<String> {
+    let known = (!memories.is_empty()).then(|| {
+        let memories: Vec<String> = memories.iter().map(|memory| format!("- {memory}")).collect();
+        format!("{MEMORIES_TITLE}\n{}", memories.join("\n"))
+    });
+    let parts: Vec<String> = [system_prompt, accounts, known].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
