@@ -13,7 +13,7 @@ use sallyport_runtime::{
         login::{self, Connected, LOGIN_TIME_MAX, LoginError, PendingBrowserLogin},
     },
     host,
-    registry::{PluginAvailability, Registry},
+    registry::{PluginAvailability, RegisteredPlugin, Registry},
     services::Browser,
 };
 use sallyport_terminal::listing::ListRow;
@@ -23,6 +23,7 @@ use super::{
     args::{OutputArgs, OutputFormat},
     completion::NameKind,
     exit::{CommandFailure, ExitStatus},
+    observers::SideMessage,
     output::CliOutput,
     setup,
 };
@@ -110,7 +111,7 @@ pub(super) async fn run_connection_command(
         }
         ConnectionCommand::Show { plugin, output } => view.show(plugin, output.output, out).await?,
         ConnectionCommand::Refresh { plugin } => {
-            let definition = view.find(plugin)?;
+            let definition = definition_to_connect(&view.registry, plugin)?;
             view.desk.usable_token(&definition, LOCAL_USER).await?;
             out.print_note(&format!("The connection of {} is fresh.", definition.name));
         }
@@ -133,42 +134,28 @@ pub(super) async fn run_connection_command(
 }
 
 impl ConnectionView {
-    /// The definitions of all plugins that have one, by name.
-    fn definitions(&self) -> Vec<Arc<Definition>> {
-        self.registry.entries().filter_map(|entry| entry.definition()).cloned().collect()
-    }
-
-    /// The definition of a plugin that can be connected.
-    fn find(&self, plugin: &str) -> Result<Arc<Definition>, CommandFailure> {
-        let entry = self.registry.find_plugin(plugin)?;
-        if let PluginAvailability::Disabled { reason } = entry.availability() {
-            let message = format!("{} is disabled: {reason}", entry.name());
-            return Err(CommandFailure::new(ExitStatus::Policy, message));
-        }
-        let definition = entry.definition().filter(|own| own.needs_connection());
-        definition.cloned().ok_or_else(|| {
-            CommandFailure::new(ExitStatus::Usage, format!("{} needs no account", entry.name()))
-        })
-    }
-
     async fn list(&self, format: OutputFormat, out: &CliOutput) -> Result<(), CommandFailure> {
         let connections = self.desk.list(LOCAL_USER).await?;
-        let definitions = self.definitions();
-        let rows: Vec<Value> = definitions
-            .iter()
-            .filter(|definition| definition.needs_connection())
-            .map(|definition| {
-                let of = connections.iter().find(|one| one.plugin_key == definition.name.as_str());
-                row_json(definition, of)
-            })
-            .collect();
+        let row = |entry: &RegisteredPlugin| {
+            let definition = entry.definition().filter(|own| own.needs_connection())?;
+            let of = connections.iter().find(|one| one.plugin_key == definition.name.as_str());
+            let mut row = row_json(definition, of);
+            // What a disabled plugin lacks comes before its account.
+            if let PluginAvailability::Disabled { reason } = entry.availability() {
+                row["status"] = "disabled".into();
+                row["reason"] = reason.as_str().into();
+            }
+            Some(row)
+        };
+        let rows: Vec<Value> = self.registry.entries().filter_map(row).collect();
         if format == OutputFormat::Json {
             out.print_json(&Value::Array(rows));
             return Ok(());
         }
         let cell = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
         let cells = |row: &Value| {
-            ListRow::new(["plugin_key", "status", "account"].map(|key| cell(row, key)))
+            let account = cell(row, "account") + &text::escape_line(&cell(row, "reason"));
+            ListRow::new([cell(row, "plugin_key"), cell(row, "status"), account])
         };
         out.print_list(&rows.iter().map(cells).collect::<Vec<_>>());
         if rows.is_empty() {
@@ -209,7 +196,7 @@ impl ConnectionView {
         time_max: Duration,
         out: &CliOutput,
     ) -> Result<(), CommandFailure> {
-        let definition = self.find(plugin)?;
+        let definition = definition_to_connect(&self.registry, plugin)?;
         let login = PendingBrowserLogin::begin(&definition).await?;
         let address = login.address().to_owned();
         out.print_note(&format!("Sign in at {} in your browser:", definition.shown_name()));
@@ -230,7 +217,7 @@ impl ConnectionView {
     }
 
     async fn add_device(&self, plugin: &str, out: &CliOutput) -> Result<(), CommandFailure> {
-        let definition = self.find(plugin)?;
+        let definition = definition_to_connect(&self.registry, plugin)?;
         let login = login::begin_device_login(&self.desk, &definition).await?;
         out.print_note(&format!(
             "Open {} on any device and type this code: {}",
@@ -249,7 +236,7 @@ impl ConnectionView {
         format: OutputFormat,
         out: &CliOutput,
     ) -> Result<(), CommandFailure> {
-        let definitions = self.definitions();
+        let definitions = self.registry.usable_definitions();
         let context =
             connection_context(&self.desk, LOCAL_USER, &definitions, only, detail).await?;
         match (format, context.prompt_text()) {
@@ -261,23 +248,59 @@ impl ConnectionView {
     }
 }
 
+/// The definitions of the usable plugins that have accounts, by name.
+pub(super) fn definitions_with_accounts(registry: &Registry) -> Vec<Arc<Definition>> {
+    let definitions = registry.usable_definitions().into_iter();
+    definitions.filter(|definition| definition.needs_connection()).collect()
+}
+
+/// The definition of a plugin that can be connected.
+pub(super) fn definition_to_connect(
+    registry: &Registry,
+    plugin: &str,
+) -> Result<Arc<Definition>, CommandFailure> {
+    let entry = registry.find_plugin(plugin)?;
+    if let PluginAvailability::Disabled { reason } = entry.availability() {
+        let message = format!("{} is disabled: {reason}", entry.name());
+        return Err(CommandFailure::new(ExitStatus::Policy, message));
+    }
+    let definition = entry.definition().filter(|own| own.needs_connection());
+    definition.cloned().ok_or_else(|| {
+        CommandFailure::new(ExitStatus::Usage, format!("{} needs no account", entry.name()))
+    })
+}
+
 fn parse_plugin(text: &str) -> Result<PluginName, CommandFailure> {
     text.parse().map_err(|error| CommandFailure::new(ExitStatus::Usage, format!("{error}")))
 }
 
 fn print_connected(definition: &Definition, connected: &Connected, out: &CliOutput) {
-    out.print_note(&format!("Connected {}.", definition.name));
+    for message in connected_messages(definition, connected) {
+        match message {
+            SideMessage::Warning(text) => out.print_warning(&text),
+            SideMessage::Info(text) | SideMessage::Trace(text) => out.print_note(&text),
+            SideMessage::HostContacted { .. } => {}
+        }
+    }
+}
+
+/// What the user is told about a new connection.
+pub(super) fn connected_messages(
+    definition: &Definition,
+    connected: &Connected,
+) -> Vec<SideMessage> {
+    let mut messages = vec![SideMessage::Info(format!("Connected {}.", definition.name))];
     if !connected.missing_scopes.is_empty() {
-        out.print_warning(&format!(
+        messages.push(SideMessage::Warning(format!(
             "some permissions were not given, so some actions may fail: {}",
             text::escape_line(&connected.missing_scopes.join(", "))
-        ));
+        )));
     }
     if !connected.has_refresh_token {
-        out.print_note(
-            "The service gave no refresh token. You have to sign in again when it ends.",
-        );
+        let note = "The service gave no refresh token. You have to sign in again when it ends.";
+        messages.push(SideMessage::Info(note.to_owned()));
     }
+    messages
 }
 
 fn row_json(definition: &Definition, of: Option<&ConnectionFacts>) -> Value {
@@ -292,7 +315,7 @@ fn row_json(definition: &Definition, of: Option<&ConnectionFacts>) -> Value {
 }
 
 /// Who the account belongs to, as the service says.
-fn account_text(facts: &ConnectionFacts) -> String {
+pub(super) fn account_text(facts: &ConnectionFacts) -> String {
     let keys = ["email", "mail", "userPrincipalName", "login", "display_name", "name", "id"];
     let found = keys.iter().find_map(|key| facts.profile_data[key].as_str());
     text::escape_line(found.unwrap_or_default())

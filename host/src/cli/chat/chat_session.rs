@@ -11,6 +11,7 @@ use sallyport_runtime::{
     undo::UndoHistory,
 };
 
+use super::connect::ChatSignIn;
 use crate::cli::{args::ChatArgs, exit::CommandFailure, output::CliOutput, setup};
 
 /// The parts that all sessions of the program share.
@@ -19,6 +20,7 @@ pub(super) struct ChatContext<'a> {
     pub(super) settings: &'a HostSettings,
     pub(super) host: &'a Host,
     pub(super) session_config: &'a SessionConfig,
+    pub(super) sign_in: Arc<ChatSignIn>,
     pub(super) out: &'a CliOutput,
 }
 

@@ -86,6 +86,7 @@ impl InteractiveChat<'_> {
                 let (registry, width) = (self.roles.registry(), self.view.columns());
                 self.show_lines(&lists::grant_lines(&registry, name.as_ref(), width))
             }
+            SlashCommand::Connect(plugin) => self.connect_account(plugin).await,
             SlashCommand::Model(None) => {
                 self.show_lines(&lists::model_lines(&self.model_names(), &self.model_name));
             }

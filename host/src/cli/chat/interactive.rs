@@ -5,6 +5,7 @@ use std::{panic, sync::Arc};
 use sallyport_model::{ChatModel, FileAttachment};
 use sallyport_runtime::{
     config::{ConfigFlags, EditMode, HostSettings},
+    connections::{ConnectionDesk, SignInPresenter},
     roles::SessionRoles,
     session::{Events, ModelHandle, SessionConfig, SessionSelector},
 };
@@ -25,6 +26,7 @@ use super::{
     approval_questions::QuestionQueue,
     call_details::FinishedCalls,
     chat_session::{ChatContext, ChatSession},
+    connect::ChatSignIn,
     inputs::{ChatInputs, KeyboardInput},
     pictures,
     typing_ahead::TypingAhead,
@@ -98,6 +100,9 @@ pub(super) struct InteractiveChat<'a> {
     pub(super) picture_protocol: Option<PictureProtocol>,
     /// The files that are put back if the user agrees.
     pub(super) proposed_undo: Option<ProposedUndo>,
+    /// The accounts of users, and what shows a sign-in.
+    pub(super) connections: Option<Arc<ConnectionDesk>>,
+    pub(super) sign_in: Arc<ChatSignIn>,
 }
 
 pub(super) async fn run_interactive_chat(
@@ -120,7 +125,11 @@ pub(super) async fn run_interactive_chat(
     let SessionHost { host, config, model } =
         setup::open_session_host(&settings, &overrides, consent, &observers, out).await?;
     let (settings, session_config) = (&settings, &config);
-    let context = ChatContext { args, settings, host: &host, session_config, out };
+    let sign_in = ChatSignIn::new(settings, reload_messages.clone());
+    if let Some(desk) = host.connections() {
+        desk.offer_sign_ins(Arc::clone(&sign_in) as Arc<dyn SignInPresenter>);
+    }
+    let context = ChatContext { args, settings, host: &host, session_config, sign_in, out };
     host.remove_stale_file_copies().await;
     let timekeeper = host.start_timekeeper();
     let sessions = run_sessions(&context, model, files, colour, side_message_receiver);
@@ -251,6 +260,8 @@ impl<'a> InteractiveChat<'a> {
             last_turn: None,
             picture_protocol: pictures::picture_protocol(settings),
             proposed_undo: None,
+            connections: context.host.connections(),
+            sign_in: Arc::clone(&context.sign_in),
         })
     }
 

@@ -8,6 +8,7 @@ mod approval_questions;
 mod call_details;
 mod chat_session;
 mod commands;
+mod connect;
 mod event_view;
 mod greeting;
 mod inputs;

@@ -71,16 +71,32 @@ impl ActionExecutor {
         call: Arc<AdmittedCall>,
     ) -> CallReport {
         // Before anything of the call runs, so that a component does not begin in vain.
-        if let Err(failure) = authorizer.account_token(&call).await {
+        if let Err(failure) = authorizer.ensure_account(&call).await {
+            // What the user said to the offer comes before the definition's own words.
             let facts = FailureFacts::from_kind(failure.kind);
-            return with_guidance(
-                &self.definition,
-                action,
-                &call,
-                Outcome::Failed(failure).into(),
-                Some(&facts),
-            );
+            let facts = (!authorizer.offers_sign_in()).then_some(facts);
+            let report = Outcome::Failed(failure).into();
+            return with_guidance(&self.definition, action, &call, report, facts.as_ref());
         }
+        let report = self.run_with_account(action, authorizer, Arc::clone(&call)).await;
+        // The service has ended the account meanwhile. It did nothing for the request.
+        let is_refused = matches!(
+            &report.outcome,
+            Outcome::Failed(failure) if failure.kind == FailureKind::AuthRequired
+        );
+        let may_repeat = is_refused && action.request.is_some();
+        if may_repeat && authorizer.ensure_account(&call).await == Ok(true) {
+            return self.run_with_account(action, authorizer, call).await;
+        }
+        report
+    }
+
+    async fn run_with_account(
+        &self,
+        action: &Action,
+        authorizer: &Arc<PluginAuthorizer>,
+        call: Arc<AdmittedCall>,
+    ) -> CallReport {
         match (&action.request, &self.component) {
             (Some(request), _) => {
                 let run = self.run_request(action, request, authorizer, &call);

@@ -22,7 +22,7 @@ use sallyport_store::{
 };
 use tokio::time::{Instant, sleep};
 
-use super::{AccountError, KEY_FILE, key};
+use super::{AccountError, KEY_FILE, SignInPresenter, key};
 use crate::gate::now_ms;
 
 /// How long a claim lasts: longer than a request to the service and the retries of the store.
@@ -44,6 +44,8 @@ pub struct ConnectionDesk {
     cipher: OnceLock<TokenCipher>,
     /// The client for https, and the one for this machine.
     clients: [OnceLock<ServiceHttp>; 2],
+    /// Shows sign-ins that calls wait for, if a front end can.
+    presenter: OnceLock<Arc<dyn SignInPresenter>>,
     /// New tokens that could not be stored yet, by user and plugin.
     unsaved: Mutex<HashMap<(String, String), (StoredConnection, SealedTokens)>>,
 }
@@ -79,8 +81,19 @@ impl ConnectionDesk {
             key_file: state_folder.join(KEY_FILE),
             cipher: OnceLock::new(),
             clients: [OnceLock::new(), OnceLock::new()],
+            presenter: OnceLock::new(),
             unsaved: Mutex::default(),
         })
+    }
+
+    /// Lets calls that lack an account ask the user to connect one, and shows the page with
+    /// `presenter`. The first one counts.
+    pub fn offer_sign_ins(&self, presenter: Arc<dyn SignInPresenter>) {
+        let _ = self.presenter.set(presenter);
+    }
+
+    pub(crate) fn sign_in_presenter(&self) -> Option<Arc<dyn SignInPresenter>> {
+        self.presenter.get().cloned()
     }
 
     /// The connections of a user, also those that have ended. Nothing is refreshed.

@@ -80,13 +80,16 @@ impl AccountError {
         }
     }
 
+    /// Whether a new sign-in mends it.
+    pub(crate) fn needs_sign_in(&self) -> bool {
+        matches!(self, Self::NotConnected { .. } | Self::Expired { .. } | Self::Sealed { .. })
+    }
+
     /// The failure of a call that needs the account. The model reads what mends it.
     pub(crate) fn into_call_failure(self) -> CallFailure {
-        let kind = match &self {
-            Self::NotConnected { .. } | Self::Expired { .. } | Self::Sealed { .. } => {
-                FailureKind::AuthRequired
-            }
-            _ => FailureKind::Unavailable,
+        let kind = match self.needs_sign_in() {
+            true => FailureKind::AuthRequired,
+            false => FailureKind::Unavailable,
         };
         let message = match (&self, self.hint()) {
             // Paths of the host are for the user.

@@ -44,6 +44,15 @@ pub struct Connected {
     pub has_refresh_token: bool,
 }
 
+/// Shows the user a sign-in that a call waits for.
+pub trait SignInPresenter: Send + Sync {
+    /// Opens the page, or shows its address.
+    fn show_page(&self, definition: &Definition, address: &str);
+
+    /// Reports that the account is connected.
+    fn show_connected(&self, definition: &Definition, connected: &Connected);
+}
+
 impl PendingBrowserLogin {
     /// Begins a sign-in.
     ///

@@ -13,3 +13,4 @@ pub mod login;
 pub use desk::{ConnectionDesk, ConnectionFacts};
 pub use error::{AccountError, connect_command};
 pub use key::KEY_FILE;
+pub use login::SignInPresenter;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sallyport_connections::{AuthType, Definition};
-use sallyport_contract::{AdmittedCall, CallFailure, LOCAL_USER, Secret};
+use sallyport_contract::{AdmittedCall, LOCAL_USER, Secret};
 use sallyport_sandbox::AccountCredential;
 
 use super::authorizer::PluginAuthorizer;
@@ -29,21 +29,17 @@ impl PluginAuthorizer {
     ///
     /// # Errors
     ///
-    /// The failure, with the sentence that mends it.
+    /// The user has no account that can be used now.
     pub(crate) async fn account_token(
         &self,
         call: &AdmittedCall,
-    ) -> Result<Option<AccountToken>, CallFailure> {
+    ) -> Result<Option<AccountToken>, AccountError> {
         let Some(definition) = self.definition_with_account() else { return Ok(None) };
         if let Some(key) = platform_key(definition) {
             let key = key.cloned();
             return Ok(key.map(|key| self.known_token(definition, user_of(call), "key", key)));
         }
-        let found = match self.connection_desk() {
-            Ok(desk) => desk.usable_token(definition, user_of(call)).await,
-            Err(error) => Err(error),
-        };
-        let token = found.map_err(AccountError::into_call_failure)?;
+        let token = self.connection_desk()?.usable_token(definition, user_of(call)).await?;
         Ok(Some(self.known_token(definition, user_of(call), "access token", token)))
     }
 
@@ -70,13 +66,13 @@ impl PluginAuthorizer {
         }
     }
 
-    fn definition_with_account(&self) -> Option<&Arc<Definition>> {
+    pub(super) fn definition_with_account(&self) -> Option<&Arc<Definition>> {
         let definition = self.plugin_info().definition.as_ref()?;
         let needs = definition.needs_connection() || platform_key(definition).is_some();
         needs.then_some(definition)
     }
 
-    fn connection_desk(&self) -> Result<&Arc<ConnectionDesk>, AccountError> {
+    pub(super) fn connection_desk(&self) -> Result<&Arc<ConnectionDesk>, AccountError> {
         self.gate().connections.as_ref().ok_or_else(|| AccountError::NotConnected {
             plugin: self.plugin_info().manifest.name.clone(),
         })
@@ -111,6 +107,6 @@ fn platform_key(definition: &Definition) -> Option<Option<&Secret>> {
     (auth.auth_type == AuthType::PlatformKey).then_some(auth.client_secret.as_ref())
 }
 
-fn user_of(call: &AdmittedCall) -> &str {
+pub(super) fn user_of(call: &AdmittedCall) -> &str {
     call.context().user_id.as_deref().unwrap_or(LOCAL_USER)
 }

@@ -21,7 +21,7 @@ use super::{MessageSink, approval_desk::ApprovalDesk, now_ms, user_policy};
 
 /// Timeout of an approval before a call, so that a session does not wait forever for an absent
 /// user.
-const QUESTION_TIME_MAX: Duration = Duration::from_secs(600);
+pub(super) const QUESTION_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// Asks the user, and remembers the answers.
 pub struct Approver {

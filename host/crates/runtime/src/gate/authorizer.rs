@@ -266,7 +266,8 @@ impl HostCallAuthorizer for PluginAuthorizer {
         _url: &'a Url,
     ) -> BoxFuture<'a, Result<Option<AccountCredential>, String>> {
         Box::pin(async move {
-            let token = self.account_token(call).await.map_err(|failure| failure.message)?;
+            let token = self.account_token(call).await;
+            let token = token.map_err(|error| error.into_call_failure().message)?;
             Ok(token.map(AccountToken::into_credential))
         })
     }
@@ -305,7 +306,7 @@ impl HostCallAuthorizer for PluginAuthorizer {
 }
 
 /// A call as the model made it.
-fn requested_call(call: &AdmittedCall) -> RequestedCall {
+pub(super) fn requested_call(call: &AdmittedCall) -> RequestedCall {
     RequestedCall {
         context: call.context().clone(),
         tool: call.tool().clone(),

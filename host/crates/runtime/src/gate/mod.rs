@@ -27,6 +27,7 @@ pub mod missing_grants;
 pub mod policy_store;
 mod preview;
 pub mod sealed_question;
+mod sign_in;
 mod user_grants;
 pub mod user_policy;
 

@@ -48,7 +48,7 @@ fn check(before: &str, want: &[(&str, bool)]) {
 
 #[test]
 fn tab_offers_what_could_stand_there() {
-    check("/co", &[("/cost", true), ("/compact", true)]);
+    check("/co", &[("/connect", true), ("/cost", true), ("/compact", true)]);
     check(" /qu", &[(" /quit", true)]);
     check("/help /", &[]);
     check("/help un", &[("/help undo", true)]);

@@ -36,6 +36,8 @@ pub enum SlashCommand {
     Plugins(Option<PluginName>),
     /// Show what the policy grants, to all plugins or to one.
     Grants(Option<PluginName>),
+    /// Show the accounts, or connect that of one plugin.
+    Connect(Option<PluginName>),
     /// Show the models, or switch to another one.
     Model(Option<String>),
     /// Show the call with this number. The last one has number 1.
@@ -112,6 +114,7 @@ fn parse_command(
         "tools" => Ok(SlashCommand::Tools(given())),
         "plugins" => parse_plugin(argument).map(SlashCommand::Plugins),
         "grants" => parse_plugin(argument).map(SlashCommand::Grants),
+        "connect" => parse_plugin(argument).map(SlashCommand::Connect),
         "model" => Ok(SlashCommand::Model(given())),
         "last" => parse_number(entry.name, argument).map(SlashCommand::Last),
         "session" => alone(SlashCommand::Session),

@@ -51,6 +51,7 @@ pub const TABLE: &[SlashCommandEntry] = &[
     command_entry("tools", &[], Argument::Tool, "list the tools that the model can use"),
     command_entry("plugins", &[], Argument::Plugin, "list the plugins and their state"),
     command_entry("grants", &[], Argument::Plugin, "show what the policy lets each plugin do"),
+    command_entry("connect", &["connections", "accounts"], Argument::Plugin, "list your accounts, or connect one in your browser"),
     command_entry("model", &["models"], Argument::Model, "list the models, or switch to another one"),
     command_entry("last", &["result"], Argument::Number, "show the last call whole, or the Nth last one"),
     command_entry("session", &[], Argument::None, "show this session and how to resume it"),

@@ -49,6 +49,9 @@ fn commands_are_commands() {
         ParsedInput::Command(SlashCommand::Plugins(Some("clock".parse().unwrap()))),
     );
     check("/grants", ParsedInput::Command(SlashCommand::Grants(None)));
+    check("/connect", ParsedInput::Command(SlashCommand::Connect(None)));
+    let plugin = Some("google-mail".parse().unwrap());
+    check("/accounts google-mail", ParsedInput::Command(SlashCommand::Connect(plugin)));
     check("/model fast", ParsedInput::Command(SlashCommand::Model(Some("fast".into()))));
     check("/models", ParsedInput::Command(SlashCommand::Model(None)));
     check("/edit", ParsedInput::Command(SlashCommand::Edit(String::new())));
