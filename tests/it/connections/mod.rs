@@ -1,7 +1,9 @@
 //! Plugins that are one JSON file, and the accounts that users connect them to.
 
+mod chat;
 mod definitions;
 mod google_mail;
 mod logins;
 mod refreshes;
 mod requests;
+mod spotify;

@@ -1,11 +1,18 @@
 //! Tokens over time. Each test is named after what others got wrong.
 
-use std::process::Child;
+use std::{
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 
 use super::logins::{connect, home_of};
-use crate::support::{Home, home::finish, identity::IdentityServer};
+use crate::support::{Home, disk::Disk, home::finish, identity::IdentityServer};
 
 fn server_with(fields: Value) -> IdentityServer {
     let identity = IdentityServer::start();
@@ -152,4 +159,86 @@ fn a_key_that_is_lost_asks_for_a_new_sign_in_and_a_readable_one_is_refused() {
         .remarks(&["sallyport connection add service"]);
     connect(&home, &identity);
     lists_items(&home);
+}
+
+/// Space of the small disk, in bytes: for the databases and their journals.
+const DISK_BYTES: u64 = 8 << 20;
+
+/// How long the store cannot be written to after the service has rotated the token.
+const FAULT_TIME: Duration = Duration::from_millis(600);
+
+/// Makes a call whose refresh token is rotated while `begin` has made the store unusable. `end`
+/// makes it usable again.
+#[track_caller]
+fn rotates_during(
+    identity: &IdentityServer,
+    home: &Home,
+    begin: impl FnOnce() + Send + 'static,
+    end: impl FnOnce() + Send + 'static,
+) {
+    let ends = Arc::new(Mutex::new(None));
+    let started = Arc::clone(&ends);
+    identity.with(|state| {
+        state.access.clear();
+        state.on_refresh = Some(Box::new(move || {
+            begin();
+            let ending = thread::spawn(move || {
+                thread::sleep(FAULT_TIME);
+                end();
+            });
+            *started.lock().unwrap() = Some(ending);
+        }));
+    });
+    lists_items(home);
+    ends.lock().unwrap().take().expect("nothing was refreshed").join().unwrap();
+    // The rotated token is the one that is kept.
+    identity.with(|state| state.access.clear());
+    lists_items(home);
+    assert_eq!(identity.with(|state| state.refreshes), 2);
+}
+
+#[test]
+fn a_rotated_token_is_not_lost_while_the_disk_is_full() {
+    let identity = server_with(json!({}));
+    let home = home_of(&identity);
+    let Some(disk) = Disk::mount(&home.path("state"), DISK_BYTES) else { return };
+    connect(&home, &identity);
+    let disk = Arc::new(disk);
+    let (full, roomy) = (Arc::clone(&disk), Arc::clone(&disk));
+    rotates_during(&identity, &home, move || full.fill(0), move || roomy.make_room());
+}
+
+#[test]
+fn a_rotated_token_is_not_lost_while_another_process_locks_the_store() {
+    let (identity, home) = connected(json!({}));
+    let database = home.path("state/store.sqlite3");
+    let holder = Arc::new(Mutex::new(None));
+    let held = Arc::clone(&holder);
+    let begin = move || *held.lock().unwrap() = Some(lock_database(&database));
+    let end = move || {
+        let mut child: Child = holder.lock().unwrap().take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    };
+    rotates_during(&identity, &home, begin, end);
+}
+
+/// Another program that holds the lock of writers until it is killed.
+fn lock_database(database: &Path) -> Child {
+    assert!(database.is_file(), "{}", database.display());
+    let program = "import sqlite3, sys, time\n\
+                   store = sqlite3.connect(sys.argv[1], timeout=60, isolation_level=None)\n\
+                   store.execute('BEGIN IMMEDIATE')\n\
+                   print('locked', flush=True)\n\
+                   time.sleep(600)\n";
+    let mut child = Command::new("python3")
+        .args(["-c", program])
+        .arg(database)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "locked\n");
+    child
 }

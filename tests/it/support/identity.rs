@@ -40,6 +40,10 @@ pub(crate) struct Identity {
     pub(crate) accepted: Vec<(String, String)>,
     /// The next answers of the service to a valid token.
     pub(crate) answers: Vec<Response>,
+    /// What happens between a refresh and its answer.
+    pub(crate) on_refresh: Option<Box<dyn FnOnce() + Send>>,
+    /// The application has no password.
+    pub(crate) is_public_client: bool,
     /// The service refuses every token.
     pub(crate) refuses_all: bool,
     /// The user has not yet signed in on the other device.
@@ -142,11 +146,16 @@ impl Identity {
             return Response::with(status, &[("content-type", media_type)], &body);
         }
         let login = BASE64.encode(format!("{CLIENT_ID}:{CLIENT_SECRET}").as_bytes());
-        if request.header("authorization") != Some(&format!("Basic {login}")) {
-            return refusal(401, "invalid_client");
-        }
         let form = pairs(&request.body);
         let value = |name: &str| form.get(name).cloned().unwrap_or_default();
+        let is_known = match self.is_public_client {
+            // A client without a password names itself.
+            true => value("client_id") == CLIENT_ID,
+            false => request.header("authorization") == Some(&format!("Basic {login}")),
+        };
+        if !is_known {
+            return refusal(401, "invalid_client");
+        }
         match value("grant_type").as_str() {
             "authorization_code" => {
                 let challenge = BASE64URL_NOPAD.encode(&Sha256::digest(value("code_verifier")));
@@ -163,6 +172,7 @@ impl Identity {
                 match self.refresh.remove(&value("refresh_token")) {
                     true => {
                         self.refreshes += 1;
+                        self.on_refresh.take().into_iter().for_each(|happens| happens());
                         self.issue()
                     }
                     false => refusal(400, "invalid_grant"),
