@@ -10,7 +10,6 @@ use sallyport_contract::{
 use sallyport_policy::UngrantedRequest;
 use sallyport_runtime::{gate::missing_grants, registry::RegisteredPlugin};
 use sallyport_terminal::card::request_lines;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::output::CliOutput;
@@ -236,31 +235,6 @@ pub(super) fn grant_command(
     let first = flags.next()?;
     let flags = if flags.next().is_some() { "--requested".to_owned() } else { first };
     Some(format!("sallyport policy grant {} {flags}", entry.name()))
-}
-
-/// A request of a plugin that is not granted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct MissingRequest {
-    /// The requested thing, in a few words.
-    pub(super) request: String,
-    /// Whether calls that use it are refused.
-    needed: bool,
-    /// The entry of the policy that denies it, if one does.
-    denied_at: Option<String>,
-    /// The flags of `policy grant` that grant it.
-    grant: Option<String>,
-}
-
-/// Returns the requests that are not granted.
-pub(super) fn missing_requests(entry: &RegisteredPlugin) -> Vec<MissingRequest> {
-    let found = entry.grant().ungranted_requests();
-    let missing = |request: &UngrantedRequest| MissingRequest {
-        request: request.to_string(),
-        needed: request.is_needed(),
-        denied_at: request.denied_at.as_ref().map(ToString::to_string),
-        grant: request.grant_flags(),
-    };
-    found.iter().map(missing).collect()
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use sallyport_policy::InstanceLifetime;
 use sallyport_runtime::{
     config::{ConfigFlags, HostSettings},
     lock::{LockFile, PinComparison, manifest_requests},
+    permissions::{PluginPermissions, missing_requests},
     registry::{
         ComponentFacts, PluginAvailability, PluginKind, PluginLookupError, PluginProblem,
         PluginSelection, RegisteredPlugin, Registry,
@@ -29,7 +30,7 @@ use super::{
     call_display,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
-    permissions::{PluginPermissions, SHORT_COLUMNS},
+    permissions::{SHORT_COLUMNS, short_table_row},
     setup, tool,
 };
 
@@ -162,7 +163,7 @@ fn print_plugins(registry: &Registry, out: &CliOutput) {
 /// [`SHORT_COLUMNS`].
 pub(super) fn plugin_rows(registry: &Registry) -> Vec<ListRow> {
     let policy = registry.gate().policy_store.current().policy;
-    let row = |entry| PluginPermissions::new(entry, &policy).short_table_row(entry);
+    let row = |entry| short_table_row(&PluginPermissions::new(entry, &policy), entry);
     let rejected = |problem: &PluginProblem| {
         let place = problem.location.display();
         ListRow::new(["rejected"]).with_below([format!("{place}: {}", problem.message)])
@@ -348,7 +349,7 @@ fn entry_json(entry: &RegisteredPlugin) -> Value {
         "tools": entry.tools().iter().map(|tool| &tool.id.tool).collect::<Vec<_>>(),
         "requests": request_lines(entry).collect::<Vec<_>>(),
         "granted": entry.grant().permission_lines(),
-        "ungranted": call_display::missing_requests(entry),
+        "ungranted": missing_requests(entry),
         "notes": entry.notes(),
         "instances": entry.warm_instances().iter().map(instance_json).collect::<Value>(),
     })

@@ -6,6 +6,7 @@
 //! - [`host`]: loads plugins and connects all parts. Start reading here.
 //! - [`notice`]: reports of the host about itself.
 //! - [`observer`]: observes every call.
+//! - [`permissions`]: what each plugin may do, at a glance.
 //! - [`policy_change`]: records changes of the policy before it makes them.
 //! - [`config`]: merges flags, environment and files into one value.
 //! - `executor`: what runs the tools of a plugin.
@@ -44,6 +45,7 @@ pub mod lock;
 pub mod mcp;
 pub mod notice;
 pub mod observer;
+pub mod permissions;
 pub mod plugin_diff;
 pub mod plugin_download;
 pub mod policy_change;

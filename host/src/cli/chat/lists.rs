@@ -1,18 +1,17 @@
 //! Lists of tools, plugins, grants and models. `width` is that of the terminal, in columns.
 
 use sallyport_contract::{PluginName, ToolDescriptor, text};
-use sallyport_runtime::registry::{PluginLookupError, RegisteredPlugin, Registry};
+use sallyport_runtime::{
+    permissions::all_permissions,
+    registry::{PluginLookupError, RegisteredPlugin, Registry},
+};
 use sallyport_terminal::{
     listing::{ListRow, list_lines, table_lines},
     style::StyledLine,
 };
 
 use super::view::{self, note_lines};
-use crate::cli::{
-    call_display,
-    permissions::{self, PluginPermissions},
-    plugin,
-};
+use crate::cli::{call_display, permissions, plugin};
 
 /// Lists the tools, or those that match all of the words.
 pub(super) fn tool_lines(
@@ -72,11 +71,11 @@ pub(super) fn grant_lines(
             [permissions, call_display::ungranted_lines(entry)].concat()
         });
     }
-    let plugins = permissions::all_permissions(registry);
+    let plugins = all_permissions(registry);
     if plugins.is_empty() {
         return note_lines("there is no plugin");
     }
-    let rows: Vec<_> = plugins.iter().map(PluginPermissions::table_row).collect();
+    let rows: Vec<_> = plugins.iter().map(permissions::table_row).collect();
     table_lines(&permissions::COLUMNS, &rows, Some(width))
 }
 

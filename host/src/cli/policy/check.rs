@@ -5,6 +5,7 @@ use sallyport_contract::text;
 use sallyport_policy::{GlobalLimits, Installed, Policy, PolicyRemark};
 use sallyport_runtime::{
     config::HostSettings,
+    permissions::{likely_decision, missing_requests},
     registry::{RegisteredPlugin, Registry},
 };
 use serde_json::{Value, json};
@@ -14,7 +15,6 @@ use crate::cli::{
     call_display,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
-    permissions::likely_decision,
     setup,
 };
 
@@ -141,7 +141,7 @@ fn plugin_json(entry: &RegisteredPlugin, policy: &Policy) -> Value {
     json!({
         "name": entry.name(),
         "powers": grant.permission_lines(),
-        "ungranted": call_display::missing_requests(entry),
+        "ungranted": missing_requests(entry),
         "tools": tools.collect::<Value>(),
         "notes": grant.notes(),
     })

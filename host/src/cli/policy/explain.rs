@@ -7,6 +7,7 @@ use sallyport_policy::{
 };
 use sallyport_runtime::{
     config::HostSettings,
+    permissions::missing_requests,
     registry::{PluginSelection, RegisteredPlugin, Registry},
 };
 use serde_json::{Value, json};
@@ -270,7 +271,7 @@ fn explanation_to_json(
         "reason": explanation.reason,
         "steps": explanation.steps.iter().map(step_json).collect::<Value>(),
         "fix": explanation.fix,
-        "ungranted": ungranted_plugin.map(call_display::missing_requests),
+        "ungranted": ungranted_plugin.map(missing_requests),
     })
 }
 

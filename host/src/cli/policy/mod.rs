@@ -11,7 +11,10 @@ mod learn;
 mod revoke;
 
 use sallyport_contract::PluginName;
-use sallyport_runtime::config::{ConfigFlags, HostSettings};
+use sallyport_runtime::{
+    config::{ConfigFlags, HostSettings},
+    permissions::all_permissions,
+};
 use serde_json::json;
 
 pub(super) use self::args::PolicyArgs;
@@ -21,8 +24,7 @@ use super::{
     exit::{CommandFailure, ExitStatus},
     observers::CallObservers,
     output::CliOutput,
-    permissions::{self, PluginPermissions},
-    setup,
+    permissions, setup,
 };
 
 /// Matches any characters in a pattern, and alone every plugin or every tool.
@@ -65,14 +67,14 @@ async fn print_permissions(
 ) -> Result<ExitStatus, CommandFailure> {
     let registry = setup::load_compiled_registry(settings, out).await?;
     setup::print_load_problems(&registry, out);
-    let plugins = permissions::all_permissions(&registry);
+    let plugins = all_permissions(&registry);
     match format {
         OutputFormat::Json => out.print_json(&json!({ "plugins": plugins })),
         OutputFormat::Text if plugins.is_empty() => {
             out.print_note("No plugins found. Choose a folder with --plugin-dir.");
         }
         OutputFormat::Text => {
-            let rows: Vec<_> = plugins.iter().map(PluginPermissions::table_row).collect();
+            let rows: Vec<_> = plugins.iter().map(permissions::table_row).collect();
             out.print_table(&permissions::COLUMNS, &rows);
         }
     }
