@@ -18,6 +18,8 @@
 //! from the first commit on.
 
 use sallyport_contract::async_trait;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::error::{StoreError, check_length};
 
@@ -54,7 +56,7 @@ pub struct NewSession {
 }
 
 /// A session, without its records.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StoredSession {
     /// The user whose session it is.
     pub user: String,
@@ -65,6 +67,7 @@ pub struct StoredSession {
     /// The name of the model that it uses.
     pub model: String,
     /// The folder in which it was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
     /// When it was created, in milliseconds since 1970.
     pub created_ms: u64,
@@ -77,11 +80,12 @@ pub struct StoredSession {
     /// How many records it has.
     pub records: u64,
     /// The total usage of its records.
+    #[serde(flatten)]
     pub used: StoredUsage,
 }
 
 /// The usage of a record or of a session.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StoredUsage {
     /// Turns of the conversation.
     pub turns: u64,

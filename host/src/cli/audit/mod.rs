@@ -111,9 +111,9 @@ fn filter_from_args(args: &AuditFilterArgs) -> Result<AuditFilter, CommandFailur
         denied: args.denied,
         since_ms: moment(&args.since)?,
         until_ms: moment(&args.until)?,
-        after_seq: None,
         limit: args.number,
         newest_first: true,
+        ..AuditFilter::default()
     })
 }
 

@@ -96,7 +96,7 @@ fn judge_call(
 }
 
 /// The result of checking a call without making it.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct CallCheck {
     /// Whether the call could be made, perhaps after a confirmation.
     pub valid: bool,

@@ -1,10 +1,11 @@
 //! The effects of a call outside its own memory, in the form that is stored.
 
 use sallyport_contract::{Effect, FixGrant, UserAnswer};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Something that a call did or tried to do. The texts are untrusted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "did", rename_all = "kebab-case")]
 pub enum AuditEffect {
     /// A request left the host.
@@ -71,7 +72,7 @@ pub enum AuditEffect {
 }
 
 /// An entry that the user granted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditGrant {
     /// The key of the plugin's table: `net`, `fs`, `secrets`, a capability.
     pub key: String,

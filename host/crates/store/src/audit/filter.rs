@@ -21,6 +21,9 @@ pub struct AuditFilter {
     pub session: Option<String>,
     /// The user on whose behalf a call ran, or for whom the host runs.
     pub user: Option<String>,
+    /// The user on whose behalf a call ran. Unlike `user`, it never selects the records of others
+    /// because their host runs for a login of the same name.
+    pub caller: Option<String>,
     /// Only denied calls, and calls that were refused something while they ran.
     pub denied: bool,
     /// Not before this time, in milliseconds since 1970.
@@ -47,6 +50,7 @@ impl AuditFilter {
             && field_matches(self.decision.as_ref(), record.decision.as_ref())
             && field_matches(self.kind.as_ref(), Some(&record.kind))
             && field_matches(self.session.as_ref(), record.session.as_ref())
+            && field_matches(self.caller.as_ref(), record.user.as_ref())
             && self.user.as_ref().is_none_or(|user| record.is_about_user(user))
             && (!self.denied || record.is_about_denial())
             && self.since_ms.is_none_or(|since| record.at_ms >= since)

@@ -4,9 +4,12 @@
 //! are left out. Characters that a terminal would interpret or a reader could not see are escaped,
 //! so a record stays one record regardless of the foreign text in it.
 
+use std::borrow::Cow;
+
 use sallyport_contract::{
     CallReport, Decision, Outcome, ToolCallContext, ToolId, UserAnswer, text,
 };
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer, de};
 
 use super::{effect::AuditEffect, size_limits};
@@ -15,7 +18,7 @@ use super::{effect::AuditEffect, size_limits};
 const VERSION: u32 = 1;
 
 /// The subject of a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AuditKind {
     /// A call was allowed, asked about or denied.
@@ -31,7 +34,7 @@ pub enum AuditKind {
 }
 
 /// The user for whom the host runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostUser {
     /// The login name, if it is known.
     pub name: String,
@@ -41,7 +44,7 @@ pub struct HostUser {
 
 /// The BLAKE3 hash of a call's arguments. Arguments may contain anything, so no record contains
 /// them.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ArgumentsHash(String);
 
@@ -50,7 +53,7 @@ pub struct ArgumentsHash(String);
 pub struct RecordVersion;
 
 /// One record. Unknown values are left empty.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditRecord {
     /// The version of this record.
     pub v: RecordVersion,
@@ -254,6 +257,16 @@ fn is_zero(number: &u64) -> bool {
 impl Serialize for RecordVersion {
     fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
         writer.serialize_u32(VERSION)
+    }
+}
+
+impl JsonSchema for RecordVersion {
+    fn schema_name() -> Cow<'static, str> {
+        "RecordVersion".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "const": VERSION })
     }
 }
 
