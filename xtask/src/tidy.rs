@@ -17,8 +17,9 @@ use crate::{
 const FILE_LINES_MAX: usize = 600;
 
 /// Packages that only the listed `Cargo.toml` files may name.
-const OWNERS: [(&str, &[&str]); 8] = [
+const OWNERS: [(&str, &[&str]); 9] = [
     ("wasmtime", &["host/crates/sandbox/Cargo.toml"]),
+    ("axum", &["host/crates/service/Cargo.toml"]),
     (
         "reqwest",
         &[
@@ -40,8 +41,12 @@ const IMPURE: [&str; 6] = ["tokio", "wasmtime", "reqwest", "hyper", "rustix", "t
 const PURE_CRATES: [&str; 2] = ["contract", "policy"];
 
 /// The libraries that other programs may embed. They have no command line and no terminal.
-const LIBRARIES: [&str; 3] =
-    ["host/crates/runtime/Cargo.toml", "host/crates/mcp/Cargo.toml", "host/crates/acp/Cargo.toml"];
+const LIBRARIES: [&str; 4] = [
+    "host/crates/runtime/Cargo.toml",
+    "host/crates/mcp/Cargo.toml",
+    "host/crates/acp/Cargo.toml",
+    "host/crates/service/Cargo.toml",
+];
 
 /// Packages that these libraries must not depend on.
 const PRINTERS: [&str; 7] =
