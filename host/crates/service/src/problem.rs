@@ -1,0 +1,208 @@
+//! Errors as `application/problem+json` (RFC 9457).
+
+use std::borrow::Cow;
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use sallyport_runtime::session::SessionError;
+use sallyport_store::StoreError;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// The media type.
+pub(crate) const PROBLEM_TYPE: &str = "application/problem+json";
+
+/// Seconds after which a client that is sent away may try again.
+const RETRY_AFTER_SECONDS: &str = "1";
+
+/// Most characters of a detail that is made of foreign text.
+const DETAIL_CHARS_MAX: usize = 400;
+
+/// What went wrong, in one word for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ProblemKind {
+    /// The request does not make sense.
+    BadRequest,
+    /// No valid token was shown.
+    Unauthorized,
+    /// The user's role is not enough.
+    RoleMissing,
+    /// A page of another origin made the request.
+    ForeignOrigin,
+    /// It does not exist, or belongs to another user.
+    NotFound,
+    /// The path does not take this method.
+    MethodNotAllowed,
+    /// The body did not arrive in time.
+    RequestTimeout,
+    /// The session is not open.
+    SessionNotOpen,
+    /// The event ID has not been given out yet.
+    EventFromTheFuture,
+    /// The events after this one are not kept any more.
+    EventsForgotten,
+    /// The question was answered before, or is another one.
+    AlreadyAnswered,
+    /// The question has expired.
+    QuestionExpired,
+    /// What the key stands for was done, and its reply is not kept.
+    ReplyForgotten,
+    /// The body is too large.
+    BodyTooLarge,
+    /// The body is not JSON by its type.
+    MediaType,
+    /// The request is for another host.
+    WrongHost,
+    /// The key was used for another request.
+    KeyReused,
+    /// A limit is reached.
+    TooMany,
+    /// The tool's plugin cannot be used at the moment.
+    ToolUnavailable,
+    /// No model is configured, or it cannot be used.
+    ModelUnavailable,
+    /// A fault of the service.
+    Internal,
+    /// The store cannot be used at the moment.
+    StoreUnavailable,
+    /// The service stops.
+    Stopping,
+}
+
+impl ProblemKind {
+    fn status(self) -> StatusCode {
+        match self {
+            Self::BadRequest | Self::EventFromTheFuture => StatusCode::BAD_REQUEST,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::RoleMissing | Self::ForeignOrigin => StatusCode::FORBIDDEN,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+            Self::SessionNotOpen | Self::AlreadyAnswered | Self::ReplyForgotten => {
+                StatusCode::CONFLICT
+            }
+            Self::EventsForgotten | Self::QuestionExpired => StatusCode::GONE,
+            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::WrongHost => StatusCode::MISDIRECTED_REQUEST,
+            Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::ToolUnavailable
+            | Self::ModelUnavailable
+            | Self::StoreUnavailable
+            | Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// The kind of an answer that the library gave.
+    fn of_status(status: StatusCode) -> Self {
+        match status {
+            StatusCode::NOT_FOUND => Self::NotFound,
+            StatusCode::METHOD_NOT_ALLOWED => Self::MethodNotAllowed,
+            StatusCode::PAYLOAD_TOO_LARGE => Self::BodyTooLarge,
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => Self::MediaType,
+            status if status.is_client_error() => Self::BadRequest,
+            _ => Self::Internal,
+        }
+    }
+}
+
+/// An error. Its status is that of its kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct Problem {
+    /// What went wrong, in one word for programs.
+    #[serde(rename = "type")]
+    pub(crate) kind: ProblemKind,
+    /// The status, as in the head.
+    status: u16,
+    /// What went wrong, for people.
+    title: Cow<'static, str>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<String>,
+}
+
+impl Problem {
+    pub(crate) fn new(kind: ProblemKind, title: impl Into<Cow<'static, str>>) -> Self {
+        Self { kind, status: kind.status().as_u16(), title: title.into(), detail: None }
+    }
+
+    #[must_use]
+    pub(crate) fn with_detail(self, detail: impl Into<String>) -> Self {
+        let detail: String = detail.into();
+        Self { detail: Some(detail.chars().take(DETAIL_CHARS_MAX).collect()), ..self }
+    }
+
+    /// Something that does not exist for this user.
+    pub(crate) fn not_found(what: &'static str) -> Self {
+        Self::new(ProblemKind::NotFound, what)
+    }
+
+    /// A request that does not make sense.
+    pub(crate) fn bad_request(title: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ProblemKind::BadRequest, title)
+    }
+
+    /// A limit that is reached.
+    pub(crate) fn too_many(title: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ProblemKind::TooMany, title)
+    }
+
+    /// The service stops.
+    pub(crate) fn stopping() -> Self {
+        Self::new(ProblemKind::Stopping, "the service stops; ask again when it has started")
+    }
+
+    /// Replaces an answer of the library by one in our form. `text` is what it said.
+    pub(crate) fn from_library(status: StatusCode, text: &str) -> Self {
+        let kind = ProblemKind::of_status(status);
+        let title = status.canonical_reason().unwrap_or("the request failed");
+        let problem = Self { status: status.as_u16(), ..Self::new(kind, title) };
+        if text.is_empty() { problem } else { problem.with_detail(text) }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let mut response = (status, [(header::CONTENT_TYPE, PROBLEM_TYPE)], body).into_response();
+        let headers = response.headers_mut();
+        if self.kind == ProblemKind::Unauthorized {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+            let seconds = HeaderValue::from_static(RETRY_AFTER_SECONDS);
+            headers.insert(header::RETRY_AFTER, seconds);
+        }
+        response
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::SessionNotFound { .. } => Self::not_found("there is no such session"),
+            // The text names files of the host, which is for its operator alone.
+            _ => Self::new(ProblemKind::StoreUnavailable, "the store cannot be used"),
+        }
+    }
+}
+
+impl From<SessionError> for Problem {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Store(error) => error.into(),
+            SessionError::KeyMissing { .. }
+            | SessionError::KeyUnreadable { .. }
+            | SessionError::Model(_) => {
+                Self::new(ProblemKind::ModelUnavailable, "the model cannot be used")
+                    .with_detail("the operator configures it with `sallyport setup`")
+            }
+            error => Self::new(ProblemKind::Internal, "the session cannot be opened")
+                .with_detail(error.to_string()),
+        }
+    }
+}
