@@ -1,0 +1,162 @@
+//! What every request and every answer goes through: the names of host and origin, the headers that
+//! browsers obey, the form of errors, and the count.
+
+use std::sync::Arc;
+
+use axum::{
+    body::{self, Body},
+    extract::{MatchedPath, Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri, header, uri::Authority};
+
+use crate::{
+    problem::{PROBLEM_TYPE, Problem, ProblemKind},
+    server::Service,
+};
+
+/// Headers of every answer. The API serves data, so a browser has nothing to run, to frame or to keep.
+const HEADERS: [(HeaderName, &str); 6] = [
+    (header::CACHE_CONTROL, "no-store"),
+    (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+];
+
+/// The names of this machine.
+const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// Longest text of the library's that is kept in an error, in bytes.
+const LIBRARY_TEXT_BYTES_MAX: usize = 4096;
+
+/// The route of a request that has none, among the counters.
+const NO_ROUTE: &str = "none";
+
+/// Checks a request, answers it, and completes the answer.
+pub(crate) async fn protect(
+    State(service): State<Arc<Service>>,
+    route: Option<MatchedPath>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let response = match check_names(request.headers(), request.uri(), service.is_local) {
+        Ok(()) => with_problem(next.run(request).await).await,
+        Err(problem) => problem.into_response(),
+    };
+    let route = route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
+    service.metrics.count_request(route, response.status());
+    with_headers(response)
+}
+
+/// A page that a browser shows may not reach the service by its own origin, nor by a name that it
+/// has made point to this machine.
+fn check_names(headers: &HeaderMap, uri: &Uri, is_local: bool) -> Result<(), Problem> {
+    let host = requested_host(headers, uri)
+        .ok_or_else(|| Problem::bad_request("the name of the host is missing, or is none"))?;
+    if is_local && !LOCAL_HOSTS.iter().any(|name| host.host().eq_ignore_ascii_case(name)) {
+        let title = "the service is not at this name; use 127.0.0.1 or localhost";
+        return Err(Problem::new(ProblemKind::WrongHost, title));
+    }
+    match headers.get(header::ORIGIN) {
+        Some(origin) if !is_same_origin(origin, &host) => {
+            let title = "pages of another origin cannot use the service";
+            Err(Problem::new(ProblemKind::ForeignOrigin, title))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The one name that a request gives the host.
+fn requested_host(headers: &HeaderMap, uri: &Uri) -> Option<Authority> {
+    let mut values = headers.get_all(header::HOST).iter();
+    let (value, None) = (values.next()?, values.next()) else { return None };
+    let host: Authority = value.to_str().ok()?.parse().ok()?;
+    // A request can also have the name in its target.
+    uri.authority().is_none_or(|target| target == &host).then_some(host)
+}
+
+fn is_same_origin(origin: &HeaderValue, host: &Authority) -> bool {
+    let origin = origin.to_str().unwrap_or_default();
+    let schemes = ["http://", "https://"];
+    let rest = schemes.iter().find_map(|scheme| origin.strip_prefix(scheme));
+    rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host.as_str()))
+}
+
+/// Gives an error of the library the form that all errors have.
+async fn with_problem(response: Response) -> Response {
+    let status = response.status();
+    let is_error = status.is_client_error() || status.is_server_error();
+    let content_type = response.headers().get(header::CONTENT_TYPE);
+    if !is_error || content_type.is_some_and(|value| value == PROBLEM_TYPE) {
+        return response;
+    }
+    let (head, body) = response.into_parts();
+    let text = library_text(body).await;
+    let mut replaced = Problem::from_library(status, &text).into_response();
+    if let Some(methods) = head.headers.get(header::ALLOW) {
+        replaced.headers_mut().insert(header::ALLOW, methods.clone());
+    }
+    replaced
+}
+
+async fn library_text(body: Body) -> String {
+    let bytes = body::to_bytes(body, LIBRARY_TEXT_BYTES_MAX).await.unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn with_headers(mut response: Response) -> Response {
+    for (name, value) in HEADERS {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_own_names_of_host_and_origin_count() {
+        let rows = [
+            ("127.0.0.1:80", None, true, true),
+            ("localhost:1", None, true, true),
+            ("LOCALHOST", None, true, true),
+            ("[::1]:80", None, true, true),
+            ("evil.example", None, true, false),
+            ("evil.example", None, false, true),
+            ("localhost.evil.example", None, true, false),
+            ("127.0.0.1:80", Some("http://127.0.0.1:80"), true, true),
+            ("team.example", Some("https://team.example"), false, true),
+            ("team.example", Some("https://evil.example"), false, false),
+            ("team.example", Some("https://team.example.evil"), false, false),
+            ("127.0.0.1:80", Some("http://127.0.0.1:81"), true, false),
+            ("127.0.0.1:80", Some("null"), true, false),
+            ("127.0.0.1:80", Some(""), true, false),
+            ("", None, true, false),
+            ("a b", None, false, false),
+        ];
+        for (host, origin, is_local, want) in rows {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_str(host).unwrap());
+            if let Some(origin) = origin {
+                headers.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
+            }
+            let checked = check_names(&headers, &Uri::from_static("/v1/tools"), is_local);
+            assert_eq!(checked.is_ok(), want, "{host} {origin:?} {is_local}");
+        }
+    }
+
+    #[test]
+    fn a_request_with_two_names_has_none() {
+        let mut headers = HeaderMap::new();
+        assert!(check_names(&headers, &Uri::from_static("/"), true).is_err());
+        headers.append(header::HOST, HeaderValue::from_static("localhost"));
+        let target = Uri::from_static("http://evil.example/");
+        assert!(check_names(&headers, &target, true).is_err());
+        headers.append(header::HOST, HeaderValue::from_static("localhost"));
+        assert!(check_names(&headers, &Uri::from_static("/"), true).is_err());
+    }
+}
