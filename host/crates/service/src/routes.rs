@@ -1,0 +1,221 @@
+//! The table of routes. The router and the OpenAPI document are made of it, so no route is without
+//! a description, a check of the role, or a row in the tests.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    handler::Handler,
+    middleware,
+    routing::{MethodRouter, get, post},
+};
+use http::Method;
+use sallyport_session::{FrontEndCommand, SessionEvent};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::Value;
+
+use crate::{
+    access::{RouteAccess, RouteGuard, guard_route},
+    event_stream::EVENTS_TYPE,
+    health::{self, HealthReport},
+    metrics::METRICS_TYPE,
+    open_sessions::SessionToOpen,
+    problem::{Problem, ProblemKind},
+    protection::protect,
+    request_body::JSON_TYPE as JSON,
+    role::UserRole,
+    server::Service,
+    session_routes::{
+        self, CommandTaken, EventQuery, ExportQuery, SessionPage, SessionPageQuery, SessionSummary,
+        SessionView,
+    },
+};
+
+/// Makes the schema of a type.
+pub(crate) type SchemaMaker = fn(&mut SchemaGenerator) -> Schema;
+
+/// One route.
+pub(crate) struct RouteSpec {
+    pub(crate) method: Method,
+    pub(crate) path: &'static str,
+    pub(crate) access: RouteAccess,
+    /// The name of the operation, for generated clients.
+    pub(crate) name: &'static str,
+    /// What it does, in one sentence.
+    pub(crate) summary: &'static str,
+    pub(crate) query: Option<SchemaMaker>,
+    pub(crate) body: Option<SchemaMaker>,
+    /// The successful answers.
+    pub(crate) answers: Vec<RouteAnswer>,
+    /// Whether it takes the header Idempotency-Key.
+    pub(crate) takes_key: bool,
+    /// Whether it takes the header Last-Event-ID.
+    pub(crate) takes_event_id: bool,
+    handler: MethodRouter<Arc<Service>>,
+}
+
+/// A successful answer.
+pub(crate) struct RouteAnswer {
+    pub(crate) status: u16,
+    /// The media types, each with the schema of what it carries. Without any, there is no body.
+    pub(crate) content: Vec<(&'static str, SchemaMaker)>,
+}
+
+fn answer<T: JsonSchema>(status: u16, media_type: &'static str) -> RouteAnswer {
+    RouteAnswer { status, content: vec![(media_type, SchemaGenerator::subschema_for::<T>)] }
+}
+
+impl RouteSpec {
+    fn get<H, T>(access: RouteAccess, path: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Arc<Service>>,
+        T: 'static,
+    {
+        Self::new(Method::GET, access, path, get(handler))
+    }
+
+    fn post<H, T>(path: &'static str, handler: H) -> Self
+    where
+        H: Handler<T, Arc<Service>>,
+        T: 'static,
+    {
+        Self::new(Method::POST, USER, path, post(handler))
+    }
+
+    fn new(
+        method: Method,
+        access: RouteAccess,
+        path: &'static str,
+        handler: MethodRouter<Arc<Service>>,
+    ) -> Self {
+        Self {
+            method,
+            path,
+            access,
+            name: "",
+            summary: "",
+            query: None,
+            body: None,
+            answers: Vec::new(),
+            takes_key: false,
+            takes_event_id: false,
+            handler,
+        }
+    }
+
+    fn named(self, name: &'static str, summary: &'static str) -> Self {
+        Self { name, summary, ..self }
+    }
+
+    fn query<T: JsonSchema>(self) -> Self {
+        Self { query: Some(T::json_schema), ..self }
+    }
+
+    fn body<T: JsonSchema>(self) -> Self {
+        Self { body: Some(SchemaGenerator::subschema_for::<T>), ..self }
+    }
+
+    fn answers<T: JsonSchema>(self, status: u16) -> Self {
+        self.with_answer(answer::<T>(status, JSON))
+    }
+
+    fn with_answer(mut self, answer: RouteAnswer) -> Self {
+        self.answers.push(answer);
+        self
+    }
+
+    fn keyed(self) -> Self {
+        Self { takes_key: true, ..self }
+    }
+}
+
+const OPEN: RouteAccess = RouteAccess::Open;
+const USER: RouteAccess = RouteAccess::Role(UserRole::User);
+const OPERATOR: RouteAccess = RouteAccess::Role(UserRole::Operator);
+
+/// All routes.
+pub(crate) fn all_routes() -> Vec<RouteSpec> {
+    [session_specs(), watch_specs()].into_iter().flatten().collect()
+}
+
+fn session_specs() -> Vec<RouteSpec> {
+    let events = RouteSpec::get(USER, "/v1/sessions/{session_id}/events", session_routes::events);
+    let export = RouteSpec::get(USER, "/v1/sessions/{session_id}/export", session_routes::export);
+    let export_answer = RouteAnswer {
+        status: 200,
+        content: vec![
+            (JSON, SchemaGenerator::subschema_for::<Value>),
+            ("text/markdown", SchemaGenerator::subschema_for::<String>),
+        ],
+    };
+    vec![
+        RouteSpec::post("/v1/sessions", session_routes::open)
+            .named("openSession", "Begins a session, or opens one that exists.")
+            .body::<SessionToOpen>()
+            .answers::<SessionSummary>(201)
+            .answers::<SessionSummary>(200)
+            .keyed(),
+        RouteSpec::get(USER, "/v1/sessions", session_routes::list)
+            .named("listSessions", "Lists your sessions, the one used last first.")
+            .query::<SessionPageQuery>()
+            .answers::<SessionPage>(200),
+        RouteSpec::get(USER, "/v1/sessions/{session_id}", session_routes::show)
+            .named("showSession", "Shows a session with its conversation and its open questions.")
+            .answers::<SessionView>(200),
+        RouteSpec { takes_event_id: true, ..events }
+            .named("streamEvents", "Streams the events of an open session.")
+            .query::<EventQuery>()
+            .with_answer(answer::<SessionEvent>(200, EVENTS_TYPE)),
+        RouteSpec::post("/v1/sessions/{session_id}/commands", session_routes::command)
+            .named("commandSession", "Gives an open session a command, such as an input.")
+            .body::<FrontEndCommand>()
+            .answers::<CommandTaken>(202)
+            .keyed(),
+        RouteSpec::post("/v1/sessions/{session_id}/close", session_routes::close)
+            .named("closeSession", "Closes a session. It is kept and can be opened again.")
+            .with_answer(RouteAnswer { status: 204, content: Vec::new() }),
+        export
+            .named("exportSession", "Exports a session with all its texts and files.")
+            .query::<ExportQuery>()
+            .with_answer(export_answer),
+    ]
+}
+
+fn watch_specs() -> Vec<RouteSpec> {
+    vec![
+        RouteSpec::get(OPEN, "/healthz", health::health)
+            .named("health", "Says that the service answers.")
+            .answers::<HealthReport>(200),
+        RouteSpec::get(OPEN, "/readyz", health::readiness)
+            .named("readiness", "Says whether the service takes requests.")
+            .answers::<HealthReport>(200),
+        RouteSpec::get(OPERATOR, "/metrics", health::metrics)
+            .named("metrics", "Counts, in the text format of Prometheus.")
+            .with_answer(answer::<String>(200, METRICS_TYPE)),
+        RouteSpec::get(OPEN, "/v1/openapi.json", health::document)
+            .named("openapi", "Describes this API.")
+            .answers::<Value>(200),
+    ]
+}
+
+/// Makes the router.
+pub(crate) fn router(service: &Arc<Service>) -> Router {
+    let router = all_routes().into_iter().fold(Router::new(), |router, route| {
+        let guard = RouteGuard { service: Arc::clone(service), access: route.access };
+        let guarded = middleware::from_fn_with_state(guard, guard_route);
+        router.route(route.path, route.handler.route_layer(guarded))
+    });
+    router
+        .fallback(no_route)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(middleware::from_fn_with_state(Arc::clone(service), protect))
+        .with_state(Arc::clone(service))
+}
+
+async fn no_route() -> Problem {
+    Problem::not_found("there is nothing at this path")
+}
+
+async fn wrong_method() -> Problem {
+    Problem::new(ProblemKind::MethodNotAllowed, "this path does not take this method")
+}
