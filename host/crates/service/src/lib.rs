@@ -1,12 +1,17 @@
-//! Serves a host to many users over HTTP: sessions.
+//! Serves a host to many users over HTTP: sessions, tools, approvals, the audit.
+//!
+//! Every call passes the same gate as any other: policy, approvals, sandbox and audit. Each user has
+//! a token; what belongs to one user does not exist for another. The crate knows neither a command
+//! line nor a terminal.
 //!
 //! - [`serve`]: serves until it is stopped. Start reading here.
 //! - [`ServiceParts`]: what it serves.
 //! - [`TokenBook`], [`token_file`]: who the users are.
 //! - [`openapi_document`]: the description of all routes.
-#![allow(dead_code, reason = "the routes that use the rest follow")]
 
 mod access;
+mod approvals;
+mod audit;
 mod connection;
 mod event_log;
 mod event_stream;
@@ -15,6 +20,7 @@ mod idempotency;
 mod metrics;
 mod open_sessions;
 mod openapi;
+mod plugins;
 mod problem;
 mod protection;
 mod quota;
@@ -25,6 +31,8 @@ mod server;
 mod session_routes;
 pub mod token_file;
 mod tokens;
+mod tools;
+mod usage;
 
 pub use openapi::openapi_document;
 pub use role::{ServiceUser, UserRole};

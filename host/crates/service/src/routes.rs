@@ -10,16 +10,21 @@ use axum::{
     routing::{MethodRouter, get, post},
 };
 use http::Method;
+use sallyport_contract::CallReport;
+use sallyport_runtime::registry::CallCheck;
 use sallyport_session::{FrontEndCommand, SessionEvent};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
 use crate::{
     access::{RouteAccess, RouteGuard, guard_route},
+    approvals::{self, AnswerTaken, AnswerToGive, ApprovalList, QuestionCard},
+    audit::{self, AuditPage, AuditQuery},
     event_stream::EVENTS_TYPE,
     health::{self, HealthReport},
     metrics::METRICS_TYPE,
     open_sessions::SessionToOpen,
+    plugins::{self, GrantTable, PluginList},
     problem::{Problem, ProblemKind},
     protection::protect,
     request_body::JSON_TYPE as JSON,
@@ -29,6 +34,8 @@ use crate::{
         self, CommandTaken, EventQuery, ExportQuery, SessionPage, SessionPageQuery, SessionSummary,
         SessionView,
     },
+    tools::{self, CallBody, ServedTools},
+    usage::{self, UsageQuery, UsageReport},
 };
 
 /// Makes the schema of a type.
@@ -135,7 +142,10 @@ const OPERATOR: RouteAccess = RouteAccess::Role(UserRole::Operator);
 
 /// All routes.
 pub(crate) fn all_routes() -> Vec<RouteSpec> {
-    [session_specs(), watch_specs()].into_iter().flatten().collect()
+    [session_specs(), tool_specs(), approval_specs(), record_specs(), watch_specs()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn session_specs() -> Vec<RouteSpec> {
@@ -178,6 +188,60 @@ fn session_specs() -> Vec<RouteSpec> {
             .named("exportSession", "Exports a session with all its texts and files.")
             .query::<ExportQuery>()
             .with_answer(export_answer),
+    ]
+}
+
+fn tool_specs() -> Vec<RouteSpec> {
+    vec![
+        RouteSpec::get(USER, "/v1/tools", tools::list)
+            .named("listTools", "Lists the tools with the schemas of their arguments.")
+            .answers::<ServedTools>(200),
+        RouteSpec::post("/v1/tools/{tool}/check", tools::check)
+            .named("checkCall", "Checks a call without making it: arguments, rules and policy.")
+            .body::<CallBody>()
+            .answers::<CallCheck>(200),
+        RouteSpec::post("/v1/tools/{tool}/call", tools::call)
+            .named("callTool", "Calls a tool. The answer says how the call ended, also if denied.")
+            .body::<CallBody>()
+            .answers::<CallReport>(200)
+            .keyed(),
+        RouteSpec::get(USER, "/v1/plugins", plugins::list)
+            .named("listPlugins", "Lists the plugins.")
+            .answers::<PluginList>(200),
+        RouteSpec::get(OPERATOR, "/v1/grants", plugins::grants)
+            .named("listGrants", "Shows what the policy allows each plugin.")
+            .answers::<GrantTable>(200),
+    ]
+}
+
+fn approval_specs() -> Vec<RouteSpec> {
+    vec![
+        RouteSpec::get(USER, "/v1/approvals", approvals::list)
+            .named("listApprovals", "Lists the questions that wait: yours, or all for approvers.")
+            .answers::<ApprovalList>(200),
+        RouteSpec::get(USER, "/v1/approvals/{approval_id}", approvals::show)
+            .named("showApproval", "Shows a question with everything that a yes covers.")
+            .answers::<QuestionCard>(200),
+        RouteSpec::post("/v1/approvals/{approval_id}/answer", approvals::answer)
+            .named("answerApproval", "Answers a question. A yes names its hash.")
+            .body::<AnswerToGive>()
+            .answers::<AnswerTaken>(200),
+    ]
+}
+
+fn record_specs() -> Vec<RouteSpec> {
+    vec![
+        RouteSpec::get(USER, "/v1/audit", audit::list)
+            .named(
+                "listAudit",
+                "Shows records of decisions and calls: yours, or all for operators.",
+            )
+            .query::<AuditQuery>()
+            .answers::<AuditPage>(200),
+        RouteSpec::get(USER, "/v1/usage", usage::report)
+            .named("showUsage", "Shows how many turns and tokens your sessions have used.")
+            .query::<UsageQuery>()
+            .answers::<UsageReport>(200),
     ]
 }
 

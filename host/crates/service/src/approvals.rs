@@ -1,0 +1,228 @@
+//! The routes of approvals: the questions that wait, and answers to them.
+//!
+//! A question is a card that can be carried elsewhere: its hash covers everything that it is about.
+//! A yes names the hash, so it applies to what its giver has seen and to nothing else.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use axum::{
+    Extension,
+    extract::{Path, State},
+};
+use sallyport_contract::{ApprovalAnswer, ApprovalRequest};
+use sallyport_runtime::{
+    gate::{now_ms, sealed_question::SealedQuestion},
+    question_text::question_text,
+};
+use sallyport_store::{AnswerResult, StoredAnswer, StoredQuestion};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    access::RequestCaller,
+    problem::{Problem, ProblemKind},
+    request_body::{JsonBody, JsonReply},
+    role::{ServiceUser, UserRole},
+    server::Service,
+    session_routes::check_answer,
+};
+
+/// A question that waits for an answer.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct QuestionCard {
+    /// Its ID.
+    id: String,
+    /// The hash of everything that it is about. A yes names it.
+    hash: String,
+    /// Whose call it is about.
+    user: String,
+    /// When it was asked, in milliseconds since 1970.
+    asked_ms: u64,
+    /// When it expires, in milliseconds since 1970.
+    expires_ms: u64,
+    /// The answers that it offers.
+    answers: &'static [&'static str],
+    /// The whole question in words. Absent if it is too long to be shown whole; refuse it then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// What it is about.
+    question: ApprovalRequest,
+}
+
+/// The questions that wait, the oldest first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ApprovalList {
+    approvals: Vec<QuestionCard>,
+}
+
+/// An answer.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AnswerToGive {
+    /// One of those that the question offers.
+    answer: GivenAnswerWord,
+    /// The hash of the question. Only a no needs none.
+    hash: Option<String>,
+    /// The folder, for a grant that needs one.
+    folder: Option<String>,
+    /// The reason of a no, for the model.
+    reason: Option<String>,
+}
+
+/// An answer in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum GivenAnswerWord {
+    /// Allow this one. For approvers.
+    Once,
+    /// Allow the same question until the session ends. For approvers.
+    Session,
+    /// Allow it, and add what is shown to the policy. For operators.
+    Always,
+    /// Refuse this one.
+    No,
+}
+
+impl GivenAnswerWord {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Session => "session",
+            Self::Always => "always",
+            Self::No => "no",
+        }
+    }
+}
+
+/// The answer counts.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AnswerTaken {
+    /// The question.
+    id: String,
+    /// The answer.
+    answer: GivenAnswerWord,
+}
+
+pub(crate) async fn list(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<RequestCaller>,
+) -> Result<JsonReply<ApprovalList>, Problem> {
+    let mut waiting = Vec::new();
+    for user in readable_users(&service, &caller.user) {
+        waiting.extend(service.host.store().questions.open_questions(&user, now_ms()).await?);
+    }
+    waiting.sort_by_key(|question| question.asked_ms);
+    // One whose text is damaged cannot be answered here.
+    let approvals = waiting.into_iter().filter_map(|stored| card(stored).ok()).collect();
+    Ok(JsonReply(ApprovalList { approvals }))
+}
+
+pub(crate) async fn show(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<RequestCaller>,
+    Path(id): Path<String>,
+) -> Result<JsonReply<QuestionCard>, Problem> {
+    card(find_question(&service, &caller.user, &id).await?).map(JsonReply)
+}
+
+pub(crate) async fn answer(
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<RequestCaller>,
+    Path(id): Path<String>,
+    JsonBody(given): JsonBody<AnswerToGive>,
+) -> Result<JsonReply<AnswerTaken>, Problem> {
+    let stored = find_question(&service, &caller.user, &id).await?;
+    let question = open_question(&stored)?;
+    let answer = given_answer(&question, &given)?;
+    check_answer(&answer, caller.user.role)?;
+    check_hash(&given, &stored)?;
+    let StoredQuestion { user, hash, .. } = &stored;
+    let answer = StoredAnswer {
+        answer: serde_json::to_string(&answer)
+            .map_err(|_| Problem::new(ProblemKind::Internal, "the answer is not JSON"))?,
+        carrier: format!("{} over the service", caller.user.name),
+        at_ms: now_ms(),
+    };
+    let result = service.host.store().questions.answer_question(user, &id, hash, answer).await?;
+    match result {
+        AnswerResult::Accepted => Ok(JsonReply(AnswerTaken { id, answer: given.answer })),
+        AnswerResult::AnsweredBefore(before) => {
+            let problem =
+                Problem::new(ProblemKind::AlreadyAnswered, "the question was answered before");
+            Err(problem.with_detail(format!("by {}", before.carrier)))
+        }
+        AnswerResult::Expired => {
+            Err(Problem::new(ProblemKind::QuestionExpired, "the question has expired"))
+        }
+        AnswerResult::OtherHash | AnswerResult::NotAsked => Err(no_question()),
+    }
+}
+
+/// The users whose questions a user may read.
+fn readable_users(service: &Service, reader: &ServiceUser) -> BTreeSet<String> {
+    match reader.role >= UserRole::Approver {
+        true => service.tokens.users(),
+        false => BTreeSet::from([reader.name.clone()]),
+    }
+}
+
+/// Finds a question that waits and that a user may read. Any other one does not exist.
+async fn find_question(
+    service: &Service,
+    reader: &ServiceUser,
+    id: &str,
+) -> Result<StoredQuestion, Problem> {
+    for user in readable_users(service, reader) {
+        let open = service.host.store().questions.open_questions(&user, now_ms()).await?;
+        if let Some(found) = open.into_iter().find(|question| question.id == id) {
+            return Ok(found);
+        }
+    }
+    Err(no_question())
+}
+
+fn no_question() -> Problem {
+    Problem::not_found("no such question waits for an answer")
+}
+
+fn open_question(stored: &StoredQuestion) -> Result<SealedQuestion, Problem> {
+    SealedQuestion::open(&stored.text, &stored.hash)
+        .map_err(|error| Problem::new(ProblemKind::Internal, error.to_string()))
+}
+
+fn card(stored: StoredQuestion) -> Result<QuestionCard, Problem> {
+    let question = open_question(&stored)?;
+    let StoredQuestion { id, user, hash, asked_ms, expires_ms, .. } = stored;
+    let (answers, text) = (question.offered_words(), question_text(&question.request));
+    let question = question.request;
+    Ok(QuestionCard { id, hash, user, asked_ms, expires_ms, answers, text, question })
+}
+
+fn given_answer(
+    question: &SealedQuestion,
+    given: &AnswerToGive,
+) -> Result<ApprovalAnswer, Problem> {
+    let AnswerToGive { answer, folder, reason, .. } = given;
+    let answer = question.answer_for_word(answer.as_str(), folder.as_deref(), reason.as_deref());
+    answer.ok_or_else(|| {
+        let offered = question.offered_words().join(", ");
+        let problem = Problem::bad_request("the question does not offer this answer");
+        problem.with_detail(match question.request.needs_folder() {
+            true => format!("it offers {offered}; a yes needs a folder"),
+            false => format!("it offers {offered}; a folder is for a grant of one"),
+        })
+    })
+}
+
+/// A yes names the question that its giver has seen. A no harms nobody.
+fn check_hash(given: &AnswerToGive, stored: &StoredQuestion) -> Result<(), Problem> {
+    match &given.hash {
+        None if given.answer == GivenAnswerWord::No => Ok(()),
+        None => Err(Problem::bad_request("a yes needs the hash of the question")),
+        Some(hash) if *hash == stored.hash => Ok(()),
+        Some(_) => {
+            let title = "the hash is not the one of this question; nothing was answered";
+            Err(Problem::bad_request(title))
+        }
+    }
+}
