@@ -27,6 +27,7 @@ use super::{
     policy::PolicyArgs,
     run::RunArgs,
     selftest::SelftestArgs,
+    serve::ServeArgs,
     session::SessionCommand,
     state::StateCommand,
     timer::TimerCommand,
@@ -81,6 +82,8 @@ pub(super) enum CliCommand {
     Mcp(McpArgs),
     /// Serve sessions to an editor that speaks the Agent Client Protocol
     Acp(AcpArgs),
+    /// Serve sessions, tools and approvals to many users over HTTP; manage their tokens
+    Serve(ServeArgs),
     /// List, inspect and accept plugins
     #[command(subcommand)]
     Plugin(PluginCommand),
@@ -392,6 +395,7 @@ impl CliArgs {
             Some(CliCommand::Run(run)) => Some(&run.model),
             Some(CliCommand::Listen(listen)) => Some(&listen.model),
             Some(CliCommand::Acp(acp)) => Some(&acp.model),
+            Some(CliCommand::Serve(serve)) => Some(&serve.model),
             Some(CliCommand::Session(SessionCommand::Resume { model, .. })) => Some(model),
             _ => None,
         };
@@ -422,7 +426,7 @@ fn dollars(text: &str) -> Result<TokenCost, String> {
     }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     match text.parse() {
         Ok(TimeSpan(Duration::ZERO)) => Err("the time must be longer than 0".to_owned()),
         Ok(TimeSpan(time)) => Ok(time),

@@ -1,7 +1,7 @@
 //! Words that are not commands: each is answered with one line that names the right command.
 //!
 //! Many words come from other programs. clap would answer them with the command whose letters are
-//! most similar, such as `secret` for `serve`, so its tip is replaced here.
+//! most similar, such as `serve` for `server`, so its tip is replaced here.
 
 use std::{borrow::Cow, path::Path};
 
@@ -43,7 +43,7 @@ const FOREIGN_WORDS: &[ForeignWords] = &[
     foreign("", &["resume", "continue"], RESUME_HINT),
     foreign("", &["ask", "exec", "prompt", "query"], "`sallyport run PROMPT` asks one question"),
     foreign("", &["start", "repl"], "`sallyport chat` starts a conversation"),
-    foreign("", &["serve", "server"], "`sallyport mcp` serves the tools to other programs, `sallyport acp` whole sessions to editors, `sallyport listen` takes input from webhooks"),
+    foreign("", &["server"], "`sallyport serve` serves many users over HTTP, `sallyport mcp` the tools to other programs, `sallyport acp` whole sessions to editors, `sallyport listen` takes input from webhooks"),
     foreign("", &["login", "auth", "init", "configure", "onboard"], "`sallyport setup` chooses a model and stores its key"),
     foreign("", &["approve", "approvals"], "`sallyport approval answer ID` answers a question of another program"),
     foreign("", &["logout"], "`sallyport config show --origin` shows where the key comes from, `sallyport setup` replaces it"),
@@ -230,7 +230,7 @@ mod tests {
             ("ask X", "run PROMPT"), ("prompt X", "run PROMPT"), ("chta", "sallyport chat"),
             ("login", "sallyport setup"), ("logout", "config show"), ("auth", "sallyport setup"),
             ("configure", "sallyport setup"), ("init", "sallyport setup"), ("setup", ""),
-            ("serve", "mcp"), ("server", "mcp"), ("approve X", "approval answer"),
+            ("server", "mcp"), ("server", "serve"), ("approve X", "approval answer"),
             ("allow X", "policy grant"), ("grant X", "policy grant"), ("deny X", "policy revoke"),
             ("permissions", "policy check"), ("logs", "audit show"), ("history", "session list"),
             ("resume", "chat --continue"), ("undo", "/undo"), ("doctr", "sallyport doctor"),

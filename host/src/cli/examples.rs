@@ -31,6 +31,11 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("sallyport acp --model anthropic/claude-sonnet-4-5", "Serve them with another model"),
         ("sallyport acp --setup", "Set up a model in this terminal"),
     ]),
+    ("serve", &[
+        ("sallyport serve", "Serve users on this machine"),
+        ("sallyport serve token add ann --role user", "Make a token for a user"),
+        ("sallyport serve --listen 0.0.0.0:8420", "Serve other machines, behind a proxy with TLS"),
+    ]),
     ("call", &[
         ("sallyport call clock.get_time", "Call a tool without arguments"),
         ("sallyport call clock.get_time '{\"timezone\": \"Asia/Tokyo\"}'", "Call it with arguments"),

@@ -28,7 +28,7 @@ const INDENT: &str = "  ";
 
 /// The commands by purpose. A command without a group is shown with the last one.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Talk with a model", &["chat", "run", "listen", "acp", "mcp", "call"]),
+    ("Talk with a model", &["chat", "run", "listen", "acp", "mcp", "serve", "call"]),
     (
         "Plugins and permissions",
         &["plugin", "tool", "connection", "policy", "approval", "secret", "trust", "audit"],

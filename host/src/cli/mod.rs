@@ -46,6 +46,7 @@ mod schema;
 mod secret;
 mod secret_input;
 mod selftest;
+mod serve;
 mod session;
 mod setup;
 mod state;
@@ -139,6 +140,7 @@ fn dispatch_command(
         CliCommand::Acp(args) => {
             run_on_thread_pool(acp::run_acp_command(&flags, args, &observers, out))
         }
+        CliCommand::Serve(args) => run_on_thread_pool(serve::run(&flags, args, &observers, out)),
         CliCommand::Run(run) => run_on_thread_pool(run::run_prompt(&flags, run, &observers, out)),
         CliCommand::Call(call) => {
             run_on_current_thread(call::run_call_command(&flags, call, &observers, out))

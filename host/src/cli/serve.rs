@@ -1,0 +1,225 @@
+//! `sallyport serve`: serves sessions and tools to many users over HTTP, and keeps their tokens.
+
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use clap::{Args as ClapArgs, Subcommand};
+use jiff::Timestamp;
+use sallyport_runtime::{
+    Host, HostOptions,
+    config::{ConfigFlags, Env, HostSettings},
+    registry::PluginSelection,
+};
+use sallyport_service::{
+    ServiceConsent, ServiceParts, TokenBook, UserRole,
+    token_file::{self, NewToken, StoredToken, TokenFileError},
+};
+use sallyport_terminal::listing::ListRow;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::{
+    args::{ModelArgs, OutputArgs, OutputFormat, duration},
+    consent,
+    exit::{CommandFailure, ExitStatus},
+    mcp::StopSignals,
+    observers::CallObservers,
+    output::CliOutput,
+    setup,
+};
+
+/// The names of the columns of the list of tokens.
+const TOKEN_COLUMNS: [&str; 4] = ["token", "user", "role", "expires"];
+
+#[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct ServeArgs {
+    #[command(subcommand)]
+    command: Option<ServeCommand>,
+
+    /// The address; one that other machines can reach needs a token
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8420")]
+    listen: SocketAddr,
+
+    #[command(flatten)]
+    pub(super) model: ModelArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum ServeCommand {
+    /// Make, list and remove the tokens of users
+    #[command(subcommand)]
+    Token(TokenCommand),
+}
+
+#[derive(Debug, Subcommand)]
+enum TokenCommand {
+    /// Make a token and print it once
+    Add {
+        /// The name of the token
+        name: String,
+        /// What its user may do: user, approver or operator
+        #[arg(long)]
+        role: UserRole,
+        /// The user, if not the name of the token; several tokens can be of one user
+        #[arg(long, value_name = "NAME")]
+        user: Option<String>,
+        /// How long it is valid, such as 2160h
+        #[arg(long, value_name = "TIME", value_parser = duration)]
+        expires_in: Option<Duration>,
+    },
+    /// List the tokens: names, users and roles, never a token itself
+    #[command(visible_alias = "ls")]
+    List(OutputArgs),
+    /// Remove a token; a program that serves refuses it from the next request on
+    #[command(visible_alias = "rm")]
+    Remove {
+        /// The name of the token
+        name: String,
+    },
+}
+
+pub(super) async fn run(
+    flags: &ConfigFlags,
+    args: &ServeArgs,
+    observers: &CallObservers,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let settings = setup::read_settings(flags)?;
+    let token_path = settings.paths.config.join(token_file::FILE_NAME);
+    if let Some(ServeCommand::Token(command)) = &args.command {
+        return run_token_command(token_path, command, out);
+    }
+    let tokens = TokenBook::open(token_path).map_err(token_failure)?;
+    let (listener, tokens) = open_address(args.listen, tokens, out).await?;
+    let signals = StopSignals::new()?;
+    let host = Arc::new(Host::open(&settings, host_options(observers, out)).await?);
+    setup::print_load_problems(&host.registry(), out);
+    let address = listener.local_addr()?;
+    out.print_note(&format!("Serving {} tools at http://{address}/v1.", host.tools().len()));
+    let parts = ServiceParts {
+        host: Arc::clone(&host),
+        read_settings: settings_source(flags.clone()),
+        overrides: (&args.model).into(),
+        tokens,
+    };
+    serve(&host, parts, listener, signals).await;
+    setup::print_shutdown(host.close_shared().await, out)
+        .apply_to_result(Ok(ExitStatus::Interrupted))
+}
+
+async fn serve(host: &Host, parts: ServiceParts, listener: TcpListener, mut signals: StopSignals) {
+    let timekeeper = host.start_timekeeper();
+    sallyport_service::serve(parts, listener, signals.wait_for_stop()).await;
+    timekeeper.stop().await;
+}
+
+fn settings_source(flags: ConfigFlags) -> sallyport_service::SettingsSource {
+    Box::new(move || {
+        HostSettings::resolve(&flags, Env::from_process()).map_err(|error| error.to_string())
+    })
+}
+
+/// Opens the address. Without any token, a program of this machine gets one that ends with us; for
+/// other machines there has to be one.
+async fn open_address(
+    address: SocketAddr,
+    mut tokens: TokenBook,
+    out: &CliOutput,
+) -> Result<(TcpListener, TokenBook), CommandFailure> {
+    let is_empty = tokens.is_empty();
+    if is_empty && !address.ip().is_loopback() {
+        let message = format!("other machines can reach {address}, and no user has a token");
+        let failure = CommandFailure::new(ExitStatus::Usage, message);
+        return Err(failure.with_hint(
+            "make one with `sallyport serve token add NAME --role operator`, or use a loopback \
+             address",
+        ));
+    }
+    let listener = TcpListener::bind(address).await.map_err(|error| {
+        let message = format!("cannot serve at {address}: {error}");
+        CommandFailure::new(ExitStatus::Failed, message).with_hint("choose another with --listen")
+    })?;
+    if is_empty {
+        let token = tokens.add_one_time_token()?;
+        out.print_note(&format!(
+            "No user has a token. This one is valid until the program ends, for the operator \
+             \"local\": {}",
+            token.expose()
+        ));
+    }
+    Ok((listener, tokens))
+}
+
+/// Returns the options of the host. A changed plugin stays disabled until the operator accepts it,
+/// and questions go to those who answer over the service.
+fn host_options(observers: &CallObservers, out: &CliOutput) -> HostOptions {
+    let without_questions = CliOutput { can_ask: false, ..*out };
+    let options = observers.host_options(Arc::new(ServiceConsent), PluginSelection::All, out);
+    HostOptions {
+        accepts_change: Box::new(move |plugin, differences| {
+            consent::confirm_plugin_change(plugin, differences, &without_questions)
+        }),
+        is_watched: false,
+        ..options
+    }
+}
+
+fn run_token_command(
+    path: PathBuf,
+    command: &TokenCommand,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    match command {
+        TokenCommand::Add { name, role, user, expires_in } => {
+            let user = user.clone().unwrap_or_else(|| name.clone());
+            let new = NewToken { name: name.clone(), user, role: *role, lifetime: *expires_in };
+            let token = token_file::add_token(&path, new).map_err(token_failure)?;
+            out.print_line(token.expose());
+            out.print_note("Keep the token: it is not stored, and not shown again.");
+        }
+        TokenCommand::List(args) => {
+            let tokens = token_file::read_tokens(&path).map_err(token_failure)?;
+            match args.output {
+                OutputFormat::Json => {
+                    let tokens: Vec<Value> = tokens.iter().map(token_json).collect();
+                    out.print_json(&json!({ "tokens": tokens }));
+                }
+                OutputFormat::Text if tokens.is_empty() => out.print_note("No user has a token."),
+                OutputFormat::Text => {
+                    let rows: Vec<ListRow> = tokens.iter().map(token_row).collect();
+                    out.print_table(&TOKEN_COLUMNS, &rows);
+                }
+            }
+        }
+        TokenCommand::Remove { name } => {
+            token_file::remove_token(&path, name).map_err(token_failure)?;
+            out.print_line(&format!("Removed the token {name}."));
+        }
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn token_row((name, token): (&String, &StoredToken)) -> ListRow {
+    let expires_ms = token.expires_ms.and_then(|expires_ms| i64::try_from(expires_ms).ok());
+    let expires = expires_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+    let expires = expires.map_or_else(|| "never".to_owned(), |at| format!("{at:.0}"));
+    ListRow::new([name.as_str(), token.user.as_str(), token.role.as_str(), &expires])
+}
+
+fn token_json((name, token): (&String, &StoredToken)) -> Value {
+    json!({
+        "name": name,
+        "user": token.user,
+        "role": token.role,
+        "created_ms": token.created_ms,
+        "expires_ms": token.expires_ms,
+    })
+}
+
+fn token_failure(error: TokenFileError) -> CommandFailure {
+    let exit = match &error {
+        TokenFileError::File { .. } | TokenFileError::Content { .. } => ExitStatus::Policy,
+        _ => ExitStatus::Usage,
+    };
+    CommandFailure::new(exit, error.to_string()).with_hint(error.hint())
+}
