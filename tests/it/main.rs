@@ -81,6 +81,7 @@ mod screens;
 mod scripts;
 mod secret;
 mod selftest;
+mod service;
 mod session_cli;
 mod strangers;
 mod tape_cli;
