@@ -57,7 +57,7 @@ pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// assert_eq!(Method::Delete.word(), "DELETE");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the methods of HTTP")]
+#[expect(missing_docs, reason = "the methods of HTTP, and the query of CalDAV")]
 pub enum Method {
     Get,
     Head,
@@ -65,6 +65,7 @@ pub enum Method {
     Put,
     Patch,
     Delete,
+    Report,
 }
 
 impl Method {
@@ -77,6 +78,7 @@ impl Method {
             Self::Put => "PUT",
             Self::Patch => "PATCH",
             Self::Delete => "DELETE",
+            Self::Report => "REPORT",
         }
     }
 }

@@ -68,11 +68,17 @@ fn headers(response: &IncomingResponse) -> Vec<(String, String)> {
 }
 
 fn outgoing(request: &Request, target: Target<'_>) -> Result<OutgoingRequest, HttpError> {
-    let headers: Vec<_> = request
+    let mut headers: Vec<_> = request
         .headers
         .iter()
         .map(|(name, value)| (name.clone(), value.clone().into_bytes()))
         .collect();
+    // Many servers refuse a body of unknown length, and the body is whole already.
+    let has_length = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    let has_no_body = matches!(request.method, Method::Get | Method::Head | Method::Delete);
+    if !has_length && !(has_no_body && request.body.is_empty()) {
+        headers.push(("content-length".to_owned(), request.body.len().to_string().into_bytes()));
+    }
     let headers = Fields::from_list(&headers)
         .map_err(|e| HttpError::Invalid { reason: format!("a header is refused: {e}") })?;
     let scheme = if target.scheme == "https" { Scheme::Https } else { Scheme::Http };
@@ -96,6 +102,7 @@ fn method(method: Method) -> WasiMethod {
         Method::Put => WasiMethod::Put,
         Method::Patch => WasiMethod::Patch,
         Method::Delete => WasiMethod::Delete,
+        Method::Report => WasiMethod::Other(method.word().to_owned()),
     }
 }
 
