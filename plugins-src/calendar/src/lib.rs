@@ -166,3 +166,6 @@ fn unreadable() -> ToolError {
 sallyport_sdk::export_plugin!(
     tools = [list_today, list_events, add_event, move_event, remove_event]
 );
+
+#[cfg(test)]
+mod tests;

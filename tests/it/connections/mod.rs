@@ -1,5 +1,6 @@
 //! Plugins that are one JSON file, and the accounts that users connect them to.
 
+mod calendar;
 mod chat;
 mod definitions;
 mod google_mail;
