@@ -31,7 +31,11 @@ fn a_call_that_runs_at_the_end_has_its_record() {
         let keyed = scope.spawn(|| client.post(&ann, &path, "Idempotency-Key: k\r\n"));
         until_so("two running calls", || {
             client.get(&otto, "/metrics").contains("sallyport_running_calls 2")
+                && decisions(&client, &otto) == 2
         });
+        // One that begins later and ends shows that both have begun.
+        let quick = client.post(&otto, "/v1/tools/clock.get_time/call", "");
+        assert!(quick.starts_with("HTTP/1.1 200"), "{quick}");
         let (code, _, stderr) = running.interrupted();
         assert_eq!(code, 130, "{stderr}");
         assert!(!stderr.contains("panicked") && !stderr.contains("missing"), "{stderr}");
@@ -66,6 +70,12 @@ fn a_question_that_waits_at_the_end_has_its_record() {
     assert!(decisions.stdout.contains("\"ann\""), "{decisions:#?}");
     let shown = ServiceProgram::start(&home).get(&ann, &format!("/v1/sessions/{session}"));
     assert_eq!((&shown["is_open"], &shown["stored"]["turns"]), (&json!(false), &json!(1)));
+}
+
+/// The decisions about the calls on record.
+fn decisions(client: &ServiceProgramClient, token: &str) -> usize {
+    let page = client.get(token, "/v1/audit?kind=decision&tool=sleeps_an_hour");
+    page.matches("\"seq\":").count()
 }
 
 /// Asks a service whose process the test has in its own hands.
