@@ -147,7 +147,7 @@ const READING: &[Scenario] = &[
     Scenario {
         name: "a_word_of_another_program",
         before: "a tip to try \"secret\"",
-        args: &["serve"],
+        args: &["server"],
         steps: &[],
         code: Some(2),
     },
