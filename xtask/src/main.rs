@@ -48,9 +48,10 @@ cargo xtask TASK
   demo [chat|start] [--write]
                   play the sessions and the film that the documents show; print or write them
   editors         drive `sallyport acp` with the official client (needs Node and npm)
-  neighbours [conformance|clients|servers|bench]
+  neighbours [conformance|clients|servers|service|bench]
                   run the official programs of the Model Context Protocol with ours: the
-                  conformance suite, two SDKs, the reference servers (needs npm and PyPI)
+                  conformance suite, two SDKs, the reference servers; and schemathesis with the
+                  service (needs npm and PyPI)
   drawings [--check]
                   write the drawings in docs/images; or fail if a file differs
   languages [LANGUAGE …] [--program FILE] [--write]

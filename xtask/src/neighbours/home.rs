@@ -88,14 +88,24 @@ impl NeighbourHome {
 
     /// Starts to serve the tools over HTTP.
     pub(super) fn serve(&self) -> Result<ServingProgram> {
+        self.start(&["mcp", "--http", "127.0.0.1:0", "--names", "tool"], "over MCP at ")
+    }
+
+    /// Starts to serve users over HTTP.
+    pub(super) fn serve_users(&self) -> Result<ServingProgram> {
+        self.start(&["serve", "--listen", "127.0.0.1:0", "--model", "offline"], " tools at ")
+    }
+
+    /// Starts a server. The address follows a text in its log.
+    fn start(&self, args: &[&str], before_url: &str) -> Result<ServingProgram> {
         let mut command = self.command();
-        command.args(["mcp", "--http", "127.0.0.1:0", "--names", "tool"]);
+        command.args(args);
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let log = child.stderr.take().context("the log is not piped")?;
         let mut lines = BufReader::new(log).lines();
         for line in lines.by_ref() {
             let line = line?;
-            if let Some((_, url)) = line.split_once("over MCP at ") {
+            if let Some((_, url)) = line.split_once(before_url) {
                 let url = url.trim_end_matches('.').to_owned();
                 // Whoever does not read the log stops the server.
                 thread::spawn(move || lines.for_each(drop));

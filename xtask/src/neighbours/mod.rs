@@ -1,5 +1,6 @@
 //! Runs Sallyport with the official programs of the Model Context Protocol: the conformance suite,
-//! the clients of the TypeScript and the Python SDK, and the reference servers.
+//! the clients of the TypeScript and the Python SDK, and the reference servers; and the service with
+//! a program that tries what its OpenAPI document allows, and what it does not.
 //!
 //! It needs Node, Python and the registries of npm and PyPI, so it is a task of its own and not a
 //! test. Everything is installed below `target/neighbours`.
@@ -10,6 +11,7 @@ mod conformance;
 mod home;
 mod packages;
 mod servers;
+mod service;
 
 use anyhow::{Result, bail, ensure};
 
@@ -41,7 +43,7 @@ impl NeighbourRow {
 }
 
 /// The parts of the task, by the word that runs only it.
-const PARTS: [&str; 4] = ["conformance", "clients", "servers", "bench"];
+const PARTS: [&str; 5] = ["conformance", "clients", "servers", "service", "bench"];
 
 /// Runs all parts, or those that are named. The bench runs only by its name, because its figures
 /// need a release build and a machine that does nothing else.
@@ -69,6 +71,9 @@ pub(crate) fn run_neighbours(args: &[String]) -> Result<()> {
         }
         if wants("servers") {
             rows.extend(servers::run_servers(&packages, &home)?);
+        }
+        if wants("service") {
+            rows.push(service::run_schemathesis(&packages, &home)?);
         }
     }
     print_table(&rows);

@@ -21,7 +21,8 @@ const NPM_PACKAGES: [&str; 6] = [
 ];
 
 /// The packages of PyPI.
-const PYPI_PACKAGES: [&str; 2] = ["mcp==2.3.0", "mcp-server-time==2026.10.19"];
+const PYPI_PACKAGES: [&str; 3] =
+    ["mcp==2.3.0", "mcp-server-time==2026.10.19", "schemathesis==4.32.5"];
 
 /// The scripts of this task, copied next to the packages that they import.
 const SCRIPTS: [(&str, &str); 4] = [
