@@ -68,9 +68,14 @@ fi
 
 [ -f "$here/$sums" ] || fail "run this script in the unpacked archive"
 if command -v sha256sum >/dev/null; then
-    (cd -- "$here" && sha256sum --check --quiet "$sums") ||
-        fail "the archive is damaged; unpack it again or download it again"
+    check='sha256sum --check --quiet'
+elif command -v shasum >/dev/null; then
+    check='shasum --algorithm 256 --check --quiet'
+else
+    fail "neither sha256sum nor shasum is here to check the archive; install coreutils or perl"
 fi
+(cd -- "$here" && $check "$sums") ||
+    fail "the archive is damaged; unpack it again or download it again"
 "$here/bin/sallyport" --version >/dev/null ||
     fail "the program does not run on this machine ($(uname -s) $(uname -m))"
 

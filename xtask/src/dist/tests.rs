@@ -1,6 +1,6 @@
 //! Tests of the installer and of the packed forms, with a small program in place of the real one.
 
-use std::{io::Read, path::Path, process::Output};
+use std::{env, io::Read, path::Path, process::Output};
 
 use super::*;
 
@@ -100,6 +100,32 @@ fn nothing_is_installed_from_a_damaged_archive_or_into_a_place_that_is_none() {
     other.add_program("bin/sallyport", b"#!/bin/sh\nexit 1\n".to_vec());
     let other = unpack(&home.join("other"), &other);
     check(&other, &to_prefix, "does not run on this machine");
+}
+
+/// Such a machine once installed an archive unchecked.
+#[test]
+fn an_archive_that_cannot_be_checked_is_not_installed() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path();
+    let programs = home.join("programs");
+    fs::create_dir(&programs).unwrap();
+    for program in ["dirname", "id", "sh"] {
+        let path = env::split_paths(&env::var_os("PATH").unwrap())
+            .map(|folder| folder.join(program))
+            .find(|path| path.exists());
+        std::os::unix::fs::symlink(path.unwrap(), programs.join(program)).unwrap();
+    }
+    let release = unpack(&home.join("whole"), &small_tree(&["clock"]));
+    let refused = Command::new(programs.join("sh"))
+        .arg(release.join("install.sh"))
+        .args(["--prefix", home.join("p").to_str().unwrap()])
+        .env("PATH", &programs)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{}", text_of(&refused));
+    assert!(text_of(&refused).contains("neither sha256sum nor shasum"), "{}", text_of(&refused));
+    assert!(!home.join("p").exists());
 }
 
 #[test]
