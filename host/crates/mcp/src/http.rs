@@ -4,12 +4,14 @@
 //! by every page. So the names of host and origin are checked, and a token can be demanded; at any
 //! other address it has to be.
 
-use std::{convert::Infallible, future::Future, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible, error::Error, future::Future, net::SocketAddr, sync::Arc, time::Duration,
+};
 
-use http::{Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full, combinators::BoxBody};
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited, combinators::BoxBody};
 use hyper::{
-    body::{Bytes, Incoming},
+    body::{Body, Bytes, Incoming},
     server::conn::http1,
     service::service_fn,
 };
@@ -23,6 +25,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
     task::JoinSet,
+    time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -42,6 +45,9 @@ const CONNECTIONS_MAX: usize = 256;
 
 /// How long a client may take to send the head of a request.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How long a client may take to send the body of a request.
+const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// The pause after a connection that could not be accepted, which happens when files run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -153,9 +159,24 @@ impl GuardedService {
             return response;
         }
         match request.uri().path() {
-            HTTP_PATH => self.service.handle(request).await,
+            HTTP_PATH => self.handle(request).await,
             _ => text_response(StatusCode::NOT_FOUND, "the endpoint is /mcp"),
         }
+    }
+
+    async fn handle(&self, request: Request<Incoming>) -> HttpResponse {
+        let (head, body) = request.into_parts();
+        let is_end = head.method == Method::DELETE;
+        let body = match read_body(body).await {
+            Ok(body) => body,
+            Err((status, text)) => return text_response(status, text),
+        };
+        let mut response = self.service.handle(Request::from_parts(head, Full::new(body))).await;
+        // The session has ended by now, and clients warn about any other answer.
+        if is_end && response.status() == StatusCode::ACCEPTED {
+            *response.status_mut() = StatusCode::NO_CONTENT;
+        }
+        response
     }
 
     fn is_authorised(&self, request: &Request<Incoming>) -> bool {
@@ -163,6 +184,24 @@ impl GuardedService {
         let shown = request.headers().get(header::AUTHORIZATION);
         let shown = shown.and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
         shown.is_some_and(|shown| are_equal(shown, token.expose().as_bytes()))
+    }
+}
+
+/// Reads a whole body, so that a client that sends one slowly holds its connection for a limited
+/// time.
+async fn read_body<B>(body: B) -> Result<Bytes, (StatusCode, &'static str)>
+where
+    B: Body,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let body = Limited::new(body, BODY_BYTES_MAX).collect();
+    match timeout(BODY_TIME_MAX, body).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            Err((StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 8 MiB"))
+        }
+        Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "the body has no end")),
+        Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body took longer than 30 seconds")),
     }
 }
 
@@ -181,4 +220,32 @@ fn text_response(status: StatusCode, text: &'static str) -> HttpResponse {
 /// Whether an address needs a token: every one that other machines can reach.
 pub fn needs_token(address: &SocketAddr) -> bool {
     !address.ip().is_loopback()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::stream;
+    use http_body_util::StreamBody;
+    use hyper::body::Frame;
+
+    use super::*;
+
+    /// Otherwise 256 such clients would keep everybody else out.
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_never_ends_holds_its_connection_for_a_limited_time() {
+        let first = stream::iter([Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"{")))]);
+        let body = StreamBody::new(futures::StreamExt::chain(first, stream::pending()));
+        let began = tokio::time::Instant::now();
+        assert_eq!(read_body(body).await.unwrap_err().0, StatusCode::REQUEST_TIMEOUT);
+        assert_eq!(began.elapsed(), BODY_TIME_MAX);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_too_long_is_refused() {
+        let rows = [(BODY_BYTES_MAX, true), (BODY_BYTES_MAX + 1, false)];
+        for (length, is_read) in rows {
+            let read = read_body(Full::new(Bytes::from(vec![b' '; length]))).await;
+            assert_eq!(read.is_ok(), is_read, "{length}");
+        }
+    }
 }
