@@ -150,19 +150,39 @@ impl StyledLine {
 
     fn fold_sentences(&self, width: usize, long_word: LongWord) -> Vec<Self> {
         let text = self.text();
+        if self.width() <= width {
+            return vec![self.clone()];
+        }
+        if let Some(pair) = Explanation::find(&text)
+            && !pair.fits(width)
+        {
+            return self.fold_pair(&pair, width, long_word);
+        }
         let indent = hanging_columns(&text, width);
         let command = text.rsplit_once(COMMAND_MARK).map(|(_, command)| command);
-        match command.filter(|command| self.width() > width && !command.contains('`')) {
+        match command.filter(|command| !command.contains('`')) {
             None => self.fold_words(width, indent, long_word),
             Some(command) => {
                 let command = format!("{}{command}", COMMAND_MARK.trim_start_matches([':', ' ']));
-                let head = self.without_end(command.len());
+                let head = self.split_at(text.len() - command.len()).0.trim_end();
                 let mut lines = head.fold_words(width, indent, long_word);
                 let indent = leading_spaces(&text) + MESSAGE_INDENT;
                 lines.extend(command_lines(&command, width, indent));
                 lines
             }
         }
+    }
+
+    /// Folds a name with its explanation where the explanation has too little room beside it: it
+    /// begins below the name.
+    fn fold_pair(&self, pair: &Explanation, width: usize, long_word: LongWord) -> Vec<Self> {
+        let (name, rest) = self.split_at(pair.name_end);
+        let mut lines = name.fold_words(width, pair.leading + MESSAGE_INDENT, long_word);
+        let indent = pair.leading + MESSAGE_INDENT;
+        let mut below = Self::plain(" ".repeat(indent));
+        below.spans.extend(rest.split_at(pair.start - pair.name_end).1.spans);
+        lines.extend(below.fold_words(width, indent, long_word));
+        lines
     }
 
     fn fold_words(&self, width: usize, indent: usize, long_word: LongWord) -> Vec<Self> {
@@ -172,19 +192,43 @@ impl StyledLine {
         wrap::fold_line(self, width.max(indent + 2), indent, long_word)
     }
 
-    /// Returns the line without so many bytes at its end, and without the spaces before them.
-    fn without_end(&self, mut bytes: usize) -> Self {
-        let mut line = self.clone();
-        while let Some(last) = line.spans.last_mut() {
-            let kept = last.text.len().saturating_sub(bytes);
-            bytes -= last.text.len() - kept;
-            last.text.truncate(kept);
-            if bytes == 0 {
-                break;
-            }
-            line.spans.pop();
+    /// Splits the line after so many bytes.
+    fn split_at(&self, bytes: usize) -> (Self, Self) {
+        let (mut head, mut tail, mut left) = (Self::default(), Self::default(), bytes);
+        for StyledSpan { text, style } in &self.spans {
+            let (before, after) = text.split_at(left.min(text.len()));
+            left -= before.len();
+            head.push(before, *style);
+            tail.push(after, *style);
         }
-        line.trim_end()
+        (head, tail)
+    }
+}
+
+/// A name with an explanation, which two spaces or more separate.
+struct Explanation {
+    /// The spaces before the name.
+    leading: usize,
+    /// The bytes up to the end of the name, and up to the explanation.
+    name_end: usize,
+    start: usize,
+    /// The column of the explanation.
+    column: usize,
+}
+
+impl Explanation {
+    fn find(text: &str) -> Option<Self> {
+        let leading = leading_spaces(text);
+        let name_end = leading + text[leading..].find("  ")?;
+        let spaces = leading_spaces(&text[name_end..]);
+        let column = wrap::text_columns(&text[..name_end]) + spaces;
+        let start = name_end + spaces;
+        (start < text.len()).then_some(Self { leading, name_end, start, column })
+    }
+
+    /// Whether the explanation has enough room beside the name.
+    fn fits(&self, width: usize) -> bool {
+        self.column + EXPLANATION_COLUMNS_MIN <= width
     }
 }
 
@@ -194,13 +238,8 @@ fn leading_spaces(text: &str) -> usize {
 
 /// The columns before the continued lines of a message.
 fn hanging_columns(text: &str, width: usize) -> usize {
-    let leading = leading_spaces(text);
-    let explanation = text[leading..].find("  ").map(|end| {
-        let name = &text[..leading + end];
-        wrap::text_columns(name) + leading_spaces(&text[name.len()..])
-    });
-    let fits = |column: &usize| column + EXPLANATION_COLUMNS_MIN <= width;
-    explanation.filter(fits).unwrap_or(leading + MESSAGE_INDENT)
+    let pair = Explanation::find(text).filter(|pair| pair.fits(width));
+    pair.map_or_else(|| leading_spaces(text) + MESSAGE_INDENT, |pair| pair.column)
 }
 
 /// Lays out a command as a shell reads it: continued lines follow a backslash. An argument that is
@@ -331,7 +370,11 @@ mod tests {
             32,
             &["  name  one two three four five", "        six"],
         );
-        check_message("  name  one two three four", 20, &["  name  one two", "    three four"]);
+        check_message(
+            "  name  one two three four",
+            20,
+            &["  name", "    one two three", "    four"],
+        );
         check_message("  a: one two three", 14, &["  a: one two", "    three"]);
         let long = format!("Then: sallyport x {}", "y".repeat(30));
         let word = format!("    {}", "y".repeat(30));
