@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clap::{
     Command, CommandFactory, FromArgMatches,
     builder::{StyledStr, Styles},
+    error::ErrorKind,
 };
 use sallyport_policy::source::nearest_match;
 use sallyport_terminal::{
@@ -48,7 +49,12 @@ const TOPICS: [(&str, &str); 4] = [
 
 /// Parses the command line of this process.
 pub(super) fn parse_command_line() -> Result<CliArgs, clap::Error> {
-    CliArgs::from_arg_matches(&command().try_get_matches()?)
+    // Most commands print no help, and its texts take longer than all that is parsed.
+    let matches = match CliArgs::command().try_get_matches() {
+        Err(error) if error.kind() != ErrorKind::DisplayVersion => command().try_get_matches(),
+        parsed => parsed,
+    };
+    CliArgs::from_arg_matches(&matches?)
 }
 
 /// The definition of the command line, with examples and with the commands in groups.
