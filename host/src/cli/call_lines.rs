@@ -28,7 +28,7 @@ pub(super) const INCOMPLETE_MARK: &str = "✗";
 
 /// A call that has not finished.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct OpenCall {
+pub(super) struct ShownCall {
     /// The arguments that apply.
     pub(super) arguments: String,
     /// The tool and its main argument.
@@ -39,19 +39,19 @@ pub(super) struct OpenCall {
 ///
 /// The event of a finished call has no arguments, so they are remembered from its request.
 #[derive(Debug, Default)]
-pub(super) struct OpenCalls(HashMap<String, (ToolRef, OpenCall)>);
+pub(super) struct ShownCalls(HashMap<String, (ToolRef, ShownCall)>);
 
-impl OpenCalls {
+impl ShownCalls {
     /// Remembers a call that an event announces or changes, and forgets all calls at the end of a
     /// turn.
     pub(super) fn apply_event(&mut self, event: &SessionEvent) {
         match event {
             SessionEvent::CallRequested { call_id, tool, arguments } => {
-                self.0.insert(call_id.clone(), (tool.clone(), OpenCall::new(tool, arguments)));
+                self.0.insert(call_id.clone(), (tool.clone(), ShownCall::new(tool, arguments)));
             }
             SessionEvent::ArgumentsEdited { call_id, arguments } => {
                 if let Some((tool, call)) = self.0.get_mut(call_id) {
-                    *call = OpenCall::new(tool, arguments);
+                    *call = ShownCall::new(tool, arguments);
                 }
             }
             SessionEvent::TurnEnded { .. } => self.0.clear(),
@@ -60,8 +60,8 @@ impl OpenCalls {
     }
 
     /// Removes a call.
-    pub(super) fn take(&mut self, call_id: &str, tool: &ToolRef) -> OpenCall {
-        self.0.remove(call_id).map_or_else(|| OpenCall::new(tool, ""), |(_, call)| call)
+    pub(super) fn take(&mut self, call_id: &str, tool: &ToolRef) -> ShownCall {
+        self.0.remove(call_id).map_or_else(|| ShownCall::new(tool, ""), |(_, call)| call)
     }
 
     /// Removes a call. Returns the line about its end.
@@ -75,7 +75,7 @@ impl OpenCalls {
     }
 }
 
-impl OpenCall {
+impl ShownCall {
     fn new(tool: &ToolRef, arguments: &str) -> Self {
         Self { arguments: arguments.to_owned(), text: call_display::call_text(tool, arguments) }
     }
@@ -282,7 +282,7 @@ mod tests {
             (vec![edited], "a.b"),
         ];
         for (events, want) in rows {
-            let mut calls = OpenCalls::default();
+            let mut calls = ShownCalls::default();
             events.iter().for_each(|event| calls.apply_event(event));
             assert_eq!(calls.take("1", &tool).text, want);
             assert_eq!(calls.take("1", &tool).text, "a.b");

@@ -75,9 +75,9 @@ fn measure(
     fs::write(&file, before)?;
     program.expect(language, &project, &["plugin", "build", "--get-tools"])?;
     eprintln!("{}: sallyport plugin dev, and a chat beside it …", language.name);
-    let mut dev = RunningProgram::start(program, &project, &["plugin", "dev", "--yes"])?;
+    let mut dev = EditedProgram::start(program, &project, &["plugin", "dev", "--yes"])?;
     dev.wait_for("Built ", None)?;
-    let mut chat = RunningProgram::start(program, program.folder(), &["chat"])?;
+    let mut chat = EditedProgram::start(program, program.folder(), &["chat"])?;
     chat.wait_for(COLOURS[0], Some(QUESTION))?;
     let saved = Instant::now();
     fs::write(&file, after)?;
@@ -86,13 +86,13 @@ fn measure(
 }
 
 /// A program that runs beside this one. It ends when this is dropped.
-struct RunningProgram {
+struct EditedProgram {
     child: Child,
     input: ChildStdin,
     output: Arc<Mutex<String>>,
 }
 
-impl RunningProgram {
+impl EditedProgram {
     fn start(program: &LanguageProgram, folder: &Path, args: &[&str]) -> Result<Self> {
         let mut command = program.command(folder, args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -127,7 +127,7 @@ impl RunningProgram {
     }
 }
 
-impl Drop for RunningProgram {
+impl Drop for EditedProgram {
     fn drop(&mut self) {
         // It may have ended already.
         let _ = self.child.kill();

@@ -27,17 +27,17 @@ pub(crate) enum CallEvent {
     /// The plugin reports how far it has come.
     Progress(CallProgress),
     /// It needs an approval, and waits for the answer.
-    Question(PendingQuestion),
+    Question(ClientQuestion),
 }
 
 /// A question that waits for its answer. Dropping it answers that no user is connected.
 #[derive(Debug)]
-pub(crate) struct PendingQuestion {
+pub(crate) struct ClientQuestion {
     pub(crate) request: Box<ApprovalRequest>,
     answer: oneshot::Sender<ApprovalAnswer>,
 }
 
-impl PendingQuestion {
+impl ClientQuestion {
     /// Answers it. It may have ended meanwhile.
     pub(crate) fn answer(self, answer: ApprovalAnswer) {
         let _ = self.answer.send(answer);
@@ -101,7 +101,7 @@ impl Consent for CallBroker {
                 return ApprovalAnswer::Nobody;
             };
             let (answer, answered) = oneshot::channel();
-            let question = PendingQuestion { request: Box::new(request), answer };
+            let question = ClientQuestion { request: Box::new(request), answer };
             if events.send(CallEvent::Question(question)).await.is_err() {
                 return ApprovalAnswer::Nobody;
             }
@@ -115,7 +115,7 @@ fn key(call: &ToolCallContext) -> (String, String) {
 }
 
 /// A call that runs. Dropping it cancels the call.
-pub(crate) struct RunningCall {
+pub(crate) struct ServedCall {
     requested: RequestedCall,
     broker: Arc<CallBroker>,
     events: mpsc::Receiver<CallEvent>,
@@ -128,7 +128,7 @@ pub(crate) enum CallStep {
     Finished(Box<CallReport>),
 }
 
-impl RunningCall {
+impl ServedCall {
     /// Starts a call, which `run` makes. `permit` is held until nothing of the call is left.
     pub(crate) fn start(
         run: impl Future<Output = CallReport> + Send + 'static,
@@ -164,7 +164,7 @@ impl RunningCall {
     }
 }
 
-impl Drop for RunningCall {
+impl Drop for ServedCall {
     fn drop(&mut self) {
         self.task.abort();
         self.broker.calls().remove(&key(&self.requested.context));

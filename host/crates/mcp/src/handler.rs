@@ -37,7 +37,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
     approval, call_result,
-    calls::{CallEvent, CallStep, PendingQuestion, RunningCall},
+    calls::{CallEvent, CallStep, ClientQuestion, ServedCall},
     offers,
     progress::ProgressReporter,
     server::McpServer,
@@ -172,7 +172,7 @@ impl McpConnection {
         tool: &ToolId,
         arguments: &str,
         answers: &Option<InputResponses>,
-    ) -> Result<RunningCall, ErrorData> {
+    ) -> Result<ServedCall, ErrorData> {
         let gone = "this call no longer waits for an answer; make it again";
         let (call, question) = self
             .server
@@ -195,7 +195,7 @@ impl McpConnection {
     /// Accompanies a call until its end, or until the client has to return with an answer.
     pub(crate) async fn drive_call(
         &self,
-        mut call: RunningCall,
+        mut call: ServedCall,
         context: &RequestContext<RoleServer>,
     ) -> CallTurn {
         let mut progress = ProgressReporter::new(context);
@@ -227,7 +227,7 @@ impl McpConnection {
     }
 
     /// Asks by a request, and gives the answer to the call.
-    async fn ask_client(&self, mut question: PendingQuestion, peer: &Peer<RoleServer>) {
+    async fn ask_client(&self, mut question: ClientQuestion, peer: &Peer<RoleServer>) {
         let Some(form) = approval::question_form(&question.request) else {
             return question.answer(ApprovalAnswer::Nobody);
         };
@@ -251,9 +251,9 @@ impl McpConnection {
     /// question cannot be asked.
     fn park_call(
         &self,
-        call: RunningCall,
-        question: PendingQuestion,
-    ) -> Result<InputRequiredResult, Box<RunningCall>> {
+        call: ServedCall,
+        question: ClientQuestion,
+    ) -> Result<InputRequiredResult, Box<ServedCall>> {
         let Some(form) = approval::question_form(&question.request) else {
             question.answer(ApprovalAnswer::Nobody);
             return Err(Box::new(call));

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    calls::{CallBroker, PendingQuestion, RunningCall},
+    calls::{CallBroker, ClientQuestion, ServedCall},
     tools::{OfferedTools, ToolSelection},
 };
 
@@ -51,7 +51,7 @@ pub struct McpServer {
 /// Calls whose question went to a client in an answer, by the state that the client returns.
 #[derive(Default)]
 struct ParkedCalls {
-    calls: HashMap<String, (RunningCall, PendingQuestion)>,
+    calls: HashMap<String, (ServedCall, ClientQuestion)>,
     /// The states, the oldest first.
     order: Vec<String>,
 }
@@ -123,7 +123,7 @@ impl McpServer {
     }
 
     /// Starts a call. `None` if there are too many, or if the server stops.
-    pub(crate) fn start_call(&self, call: RequestedCall) -> Option<RunningCall> {
+    pub(crate) fn start_call(&self, call: RequestedCall) -> Option<ServedCall> {
         let (host, requested) = (Arc::clone(&self.host), call.clone());
         self.start_run(call, async move { host.call_tool(requested).await })
     }
@@ -133,10 +133,10 @@ impl McpServer {
         &self,
         requested: RequestedCall,
         run: impl Future<Output = CallReport> + Send + 'static,
-    ) -> Option<RunningCall> {
+    ) -> Option<ServedCall> {
         let permit = Arc::clone(&self.places).try_acquire_owned().ok()?;
         let broker = Arc::clone(&self.broker);
-        (!self.stop.is_cancelled()).then(|| RunningCall::start(run, broker, requested, permit))
+        (!self.stop.is_cancelled()).then(|| ServedCall::start(run, broker, requested, permit))
     }
 
     /// What clients may see.
@@ -147,7 +147,7 @@ impl McpServer {
     /// Keeps a call until its client returns with the answer to a question. Returns the state that
     /// the client has to return. A server that stops cancels the call, because it clears the kept
     /// ones only once.
-    pub(crate) fn park_call(&self, call: RunningCall, question: PendingQuestion) -> String {
+    pub(crate) fn park_call(&self, call: ServedCall, question: ClientQuestion) -> String {
         let state = new_session_id();
         let mut parked = self.parked();
         if self.stop.is_cancelled() {
@@ -163,7 +163,7 @@ impl McpServer {
     }
 
     /// Takes back a call that waits. It exists once, so an answer cannot be given twice.
-    pub(crate) fn take_parked_call(&self, state: &str) -> Option<(RunningCall, PendingQuestion)> {
+    pub(crate) fn take_parked_call(&self, state: &str) -> Option<(ServedCall, ClientQuestion)> {
         let mut parked = self.parked();
         parked.order.retain(|one| one != state);
         parked.calls.remove(state)

@@ -190,7 +190,8 @@ fn folder_addition(path: &str, mount: &FsMount) -> GrantAddition {
     })
 }
 
-type ReasonAndFix = (DenialReason, Option<PolicyFix>);
+/// The reason of a refusal, and the change that would lift it.
+pub(crate) type ReasonAndFix = (DenialReason, Option<PolicyFix>);
 
 fn entry_containing_path<'g>(entries: &'g [FsEntry], path: &Path) -> Option<&'g FsEntry> {
     entries.iter().find(|entry| path.starts_with(&entry.mount.guest))

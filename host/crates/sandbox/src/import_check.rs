@@ -15,7 +15,7 @@ use crate::{ComponentFile, LoadError, capability::HOST_INTERFACES, interface::Co
 
 /// The request that a manifest must contain before a component may import an interface.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum RequiredRequest {
+pub(crate) enum ImportedPower {
     /// Requests to the network.
     Net,
     /// Requests to the network, or receiving requests.
@@ -27,12 +27,12 @@ pub(crate) enum RequiredRequest {
 }
 
 /// The power interfaces of WASI.
-const WASI_INTERFACES: [(&str, RequiredRequest); 2] = [
-    ("wasi:http/outgoing-handler", RequiredRequest::Net),
-    ("wasi:http/types", RequiredRequest::NetOrListen),
+const WASI_INTERFACES: [(&str, ImportedPower); 2] = [
+    ("wasi:http/outgoing-handler", ImportedPower::Net),
+    ("wasi:http/types", ImportedPower::NetOrListen),
 ];
 
-impl RequiredRequest {
+impl ImportedPower {
     fn is_requested(self, request: &PluginRequests) -> bool {
         let requests = |wanted: Capability| {
             request.capabilities.iter().any(|entry| entry.requested.capability() == wanted)
@@ -94,13 +94,13 @@ pub(crate) fn unrequested_imports<'i>(
 }
 
 /// The request for a power interface of `wit/`.
-fn host_request(import: &str) -> Option<RequiredRequest> {
+fn host_request(import: &str) -> Option<ImportedPower> {
     let interface = without_version(import);
     HOST_INTERFACES.iter().find(|ours| ours.name == interface)?.required
 }
 
 /// The request for a power interface of WASI.
-fn wasi_request(import: &str) -> Option<RequiredRequest> {
+fn wasi_request(import: &str) -> Option<ImportedPower> {
     let interface = without_version(import);
     WASI_INTERFACES.iter().find(|(name, _)| *name == interface).map(|(_, required)| *required)
 }

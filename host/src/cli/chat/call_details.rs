@@ -9,7 +9,7 @@ use sallyport_terminal::{card, style::StyledLine};
 use super::{pictures, view};
 use crate::cli::{
     call_display,
-    call_lines::{self, OpenCall},
+    call_lines::{self, ShownCall},
     call_trace,
 };
 
@@ -24,7 +24,7 @@ const BOLD: Style = Style::new().bold();
 /// A finished call.
 #[derive(Debug)]
 pub(super) struct FinishedCall {
-    pub(super) call: OpenCall,
+    pub(super) call: ShownCall,
     pub(super) report: CallReport,
 }
 

@@ -35,7 +35,7 @@ use super::{
 };
 use crate::cli::{
     args::ChatArgs,
-    call_lines::OpenCalls,
+    call_lines::ShownCalls,
     exit::{CommandFailure, ExitStatus},
     file_attachments,
     observers::{CallObservers, SideMessage},
@@ -89,7 +89,7 @@ pub(super) struct InteractiveChat<'a> {
     pub(super) questions: QuestionQueue,
     pub(super) activity_tracker: ActivityTracker,
     pub(super) typing_ahead: TypingAhead,
-    pub(super) open_calls: OpenCalls,
+    pub(super) open_calls: ShownCalls,
     pub(super) finished_calls: FinishedCalls,
     /// Whether part of the current answer is on the screen.
     pub(super) is_streamed: bool,
@@ -253,7 +253,7 @@ impl<'a> InteractiveChat<'a> {
             questions: QuestionQueue::default(),
             activity_tracker: ActivityTracker::default(),
             typing_ahead: TypingAhead::default(),
-            open_calls: OpenCalls::default(),
+            open_calls: ShownCalls::default(),
             finished_calls: FinishedCalls::default(),
             is_streamed: false,
             files,

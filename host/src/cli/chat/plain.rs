@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use crate::cli::{
     args::ChatArgs,
     call_display,
-    call_lines::OpenCalls,
+    call_lines::ShownCalls,
     consent::{self, ShownQuestion},
     exit::{CommandFailure, ExitStatus},
     file_attachments,
@@ -50,7 +50,7 @@ struct PlainChat<'a> {
     files: Vec<FileAttachment>,
     /// The open question, with the extent to which it was shown.
     question: Option<(u64, ApprovalRequest, ShownQuestion)>,
-    open_calls: OpenCalls,
+    open_calls: ShownCalls,
     is_busy: bool,
     is_streamed: bool,
     is_leaving: bool,
@@ -116,7 +116,7 @@ async fn run_session(
         verbose: observers.verbose,
         files,
         question: None,
-        open_calls: OpenCalls::default(),
+        open_calls: ShownCalls::default(),
         is_busy: false,
         is_streamed: false,
         is_leaving: false,

@@ -44,7 +44,7 @@ use super::{
     terminal_surface::TerminalSurface,
 };
 use crate::cli::{
-    call_lines::OpenCalls,
+    call_lines::ShownCalls,
     consent::{self, ShownQuestion},
     exit::{CommandFailure, ExitStatus},
     run, setup,
@@ -90,7 +90,7 @@ pub(super) struct AttendedSession<'a> {
     /// The current turn, with the origin of its input.
     current_turn: Option<Option<InputOrigin>>,
     is_streamed: bool,
-    open_calls: OpenCalls,
+    open_calls: ShownCalls,
     /// Whether the session is ending: immediately, or after all piped input.
     shutdown_mode: Option<ShutdownMode>,
     exit: ExitStatus,
@@ -137,7 +137,7 @@ impl<'a> AttendedSession<'a> {
             can_ask,
             current_turn: None,
             is_streamed: false,
-            open_calls: OpenCalls::default(),
+            open_calls: ShownCalls::default(),
             shutdown_mode: None,
             exit: ExitStatus::Done,
         }

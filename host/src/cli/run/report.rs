@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::args::{RunArgs, RunFormat};
 use crate::cli::{
     call_display,
-    call_lines::OpenCalls,
+    call_lines::ShownCalls,
     events::{self, JsonEventLine, JsonFinishedCall, JsonRunResult, ProgramEvent},
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
@@ -34,7 +34,7 @@ pub(super) struct RunReport<'a> {
     partial_answer: String,
     /// Whether the status line shows a wait for the provider.
     is_wait_shown: bool,
-    open_calls: OpenCalls,
+    open_calls: ShownCalls,
     denials: Vec<Denial>,
     nobody_to_ask: bool,
     any_failed: bool,
@@ -52,7 +52,7 @@ impl<'a> RunReport<'a> {
             is_streamed: false,
             partial_answer: String::new(),
             is_wait_shown: false,
-            open_calls: OpenCalls::default(),
+            open_calls: ShownCalls::default(),
             denials: Vec::new(),
             nobody_to_ask: false,
             any_failed: false,

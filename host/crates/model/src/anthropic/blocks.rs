@@ -24,10 +24,10 @@ const NOT_BEGUN: &str = "a fragment belongs to no content block";
 
 /// The blocks received so far, in the order in which they began.
 #[derive(Debug, Default)]
-pub(super) struct ContentBlockList(Vec<ContentBlock>);
+pub(super) struct ContentBlockList(Vec<AnthropicBlock>);
 
 #[derive(Debug)]
-pub(super) struct ContentBlock {
+pub(super) struct AnthropicBlock {
     index: Option<u64>,
     value: Map<String, Value>,
     /// The arguments of a call, as received.
@@ -45,7 +45,7 @@ impl ContentBlockList {
         if self.0.len() == BLOCKS_MAX {
             return Err(format!("more than {BLOCKS_MAX} content blocks").into());
         }
-        let block = ContentBlock { index, value, arguments: String::new() };
+        let block = AnthropicBlock { index, value, arguments: String::new() };
         let delta = block.initial_delta();
         self.0.push(block);
         Ok(delta)
@@ -85,12 +85,12 @@ impl ContentBlockList {
     }
 
     /// Returns the finished blocks.
-    pub(super) fn into_vec(self) -> Vec<ContentBlock> {
+    pub(super) fn into_vec(self) -> Vec<AnthropicBlock> {
         self.0
     }
 }
 
-impl ContentBlock {
+impl AnthropicBlock {
     /// Returns the text of a text block.
     pub(super) fn text(&self) -> Option<&str> {
         self.has_type("text").then(|| self.string_field("text"))
@@ -167,7 +167,7 @@ fn non_empty_delta(kind: fn(String) -> ReplyDelta, words: &str) -> Option<ReplyD
 mod tests {
     use super::*;
 
-    fn grown(start: Value, fragments: &[Value]) -> (ContentBlock, Vec<ReplyDelta>) {
+    fn grown(start: Value, fragments: &[Value]) -> (AnthropicBlock, Vec<ReplyDelta>) {
         let mut blocks = ContentBlockList::default();
         let mut delta: Vec<ReplyDelta> =
             blocks.begin_block(Some(3), start).unwrap().into_iter().collect();

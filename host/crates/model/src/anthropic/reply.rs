@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::blocks::{ContentBlock, ContentBlockList};
+use super::blocks::{AnthropicBlock, ContentBlockList};
 use crate::{
     chat::{
         AssistantMessage, ChatMessage, FinishReason, ModelCallRequest, ModelReply, OpaqueMessage,
@@ -94,10 +94,10 @@ impl PartialAnswer for AnthropicAnswer {
         origin: String,
     ) -> Result<ModelReply, AnswerError> {
         let mut blocks = self.blocks.into_vec();
-        let text = blocks.iter().filter_map(ContentBlock::text).collect();
+        let text = blocks.iter().filter_map(AnthropicBlock::text).collect();
         let calls = read_calls(&mut blocks, conversation);
         let finish = finish_reason(self.stop_reason.as_deref(), !calls.is_empty());
-        let content: Vec<Value> = blocks.into_iter().map(ContentBlock::into_value).collect();
+        let content: Vec<Value> = blocks.into_iter().map(AnthropicBlock::into_value).collect();
         let body = json!({ "role": "assistant", "content": content });
         let opaque = Some(OpaqueMessage { origin, body });
         let message = AssistantMessage { text, calls, opaque };
@@ -105,9 +105,12 @@ impl PartialAnswer for AnthropicAnswer {
     }
 }
 
-fn read_calls(blocks: &mut [ContentBlock], conversation: &[ChatMessage]) -> Vec<ModelCallRequest> {
+fn read_calls(
+    blocks: &mut [AnthropicBlock],
+    conversation: &[ChatMessage],
+) -> Vec<ModelCallRequest> {
     let given: Vec<Option<&str>> =
-        blocks.iter().filter_map(ContentBlock::call_id).map(Some).collect();
+        blocks.iter().filter_map(AnthropicBlock::call_id).map(Some).collect();
     let ids = unique_ids(&given, conversation);
     let calls = blocks.iter_mut().filter(|block| block.call_id().is_some());
     calls.zip(ids).map(|(block, id)| block.read_call(id)).collect()

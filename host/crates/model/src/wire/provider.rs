@@ -51,7 +51,7 @@ const NO_KEY: [&str; 9] = [
 
 /// The reason of a refusal, as far as it makes a difference here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RefusalReason {
+enum ProviderRefusal {
     Key,
     Billing,
     Length,
@@ -59,7 +59,7 @@ enum RefusalReason {
     Other,
 }
 
-impl RefusalReason {
+impl ProviderRefusal {
     /// A code is more specific than a status, and the message is read only if neither is enough.
     fn from_response(status: u16, code: &str, message: &str) -> Self {
         let words = message.to_ascii_lowercase();
@@ -133,14 +133,14 @@ impl ProviderIdentity {
         retry_after: Option<Duration>,
     ) -> ModelError {
         let (provider, redacted) = (self.name.clone(), self.redact_message(message));
-        match RefusalReason::from_response(status, code, message) {
-            RefusalReason::Key => ModelError::Credentials { provider, message: redacted },
-            RefusalReason::Billing => ModelError::Spent { provider, message: redacted },
-            RefusalReason::Length => ModelError::TooLong { provider, message: redacted },
-            RefusalReason::Rate => {
+        match ProviderRefusal::from_response(status, code, message) {
+            ProviderRefusal::Key => ModelError::Credentials { provider, message: redacted },
+            ProviderRefusal::Billing => ModelError::Spent { provider, message: redacted },
+            ProviderRefusal::Length => ModelError::TooLong { provider, message: redacted },
+            ProviderRefusal::Rate => {
                 ModelError::RateLimited { provider, message: redacted, retry_after }
             }
-            RefusalReason::Other => {
+            ProviderRefusal::Other => {
                 ModelError::Refused { provider, status, message: redacted, retry_after }
             }
         }
@@ -189,7 +189,7 @@ fn read_refusal(body: &[u8]) -> (String, String, Option<Duration>) {
 /// Returns the most specific of an error object's codes.
 fn error_code(error: &Value) -> String {
     let words = ["code", "type", "status"].iter().filter_map(|key| error.get(key)?.as_str());
-    let known = |word: &&str| RefusalReason::from_response(0, word, "") != RefusalReason::Other;
+    let known = |word: &&str| ProviderRefusal::from_response(0, word, "") != ProviderRefusal::Other;
     words.clone().find(known).or_else(|| words.clone().next()).unwrap_or_default().to_owned()
 }
 
@@ -323,57 +323,61 @@ mod tests {
     fn a_refusal_is_what_its_code_or_its_words_say() {
         let of = |status: u16, body: &str| {
             let (code, message, _) = read_refusal(body.as_bytes());
-            RefusalReason::from_response(status, &code, &message)
+            ProviderRefusal::from_response(status, &code, &message)
         };
         let rows = [
-            (400, r#"{"error":"Incorrect API key provided: xa***1."}"#, RefusalReason::Key),
+            (400, r#"{"error":"Incorrect API key provided: xa***1."}"#, ProviderRefusal::Key),
             (
                 400,
                 r#"{"error":{"message":"API key not valid. Please pass a valid API key."}}"#,
-                RefusalReason::Key,
+                ProviderRefusal::Key,
             ),
             (
                 400,
                 r#"{"error":{"message":"API key expired. Please renew the API key."}}"#,
-                RefusalReason::Key,
+                ProviderRefusal::Key,
             ),
-            (400, r#"{"error":{"message":"no","code":"invalid_api_key"}}"#, RefusalReason::Key),
-            (401, "", RefusalReason::Key),
+            (400, r#"{"error":{"message":"no","code":"invalid_api_key"}}"#, ProviderRefusal::Key),
+            (401, "", ProviderRefusal::Key),
             (
                 400,
                 r#"{"error":{"message":"the key \"x\" of the schema is invalid"}}"#,
-                RefusalReason::Other,
+                ProviderRefusal::Other,
             ),
             (
                 429,
                 r#"{"error":{"code":"insufficient_quota","type":"insufficient_quota"}}"#,
-                RefusalReason::Billing,
+                ProviderRefusal::Billing,
             ),
-            (429, r#"{"error":{"code":null,"type":"insufficient_quota"}}"#, RefusalReason::Billing),
-            (402, r#"{"error":{"message":"Insufficient Balance"}}"#, RefusalReason::Billing),
-            (429, r#"{"error":{"code":"rate_limit_exceeded"}}"#, RefusalReason::Rate),
+            (
+                429,
+                r#"{"error":{"code":null,"type":"insufficient_quota"}}"#,
+                ProviderRefusal::Billing,
+            ),
+            (402, r#"{"error":{"message":"Insufficient Balance"}}"#, ProviderRefusal::Billing),
+            (429, r#"{"error":{"code":"rate_limit_exceeded"}}"#, ProviderRefusal::Rate),
             (
                 400,
                 r#"{"error":{"code":"context_length_exceeded","type":"invalid_request_error"}}"#,
-                RefusalReason::Length,
+                ProviderRefusal::Length,
             ),
             (
                 400,
                 r#"{"error":{"message":"prompt is too long: 200001 tokens > 200000 maximum"}}"#,
-                RefusalReason::Length,
+                ProviderRefusal::Length,
             ),
             (
                 400,
                 r#"{"error":{"message":"The input token count (2) exceeds the maximum"}}"#,
-                RefusalReason::Length,
+                ProviderRefusal::Length,
             ),
             (
                 400,
                 r#"{"error":{"code":400,"type":"exceed_context_size_error","message":"x"}}"#,
-                RefusalReason::Length,
+                ProviderRefusal::Length,
             ),
-            (400, r#"{"error":{"message":"something else"}}"#, RefusalReason::Other),
-            (500, "<html>", RefusalReason::Other),
+            (400, r#"{"error":{"message":"something else"}}"#, ProviderRefusal::Other),
+            (500, "<html>", ProviderRefusal::Other),
         ];
         for (status, body, want) in rows {
             assert_eq!(of(status, body), want, "{status} {body}");

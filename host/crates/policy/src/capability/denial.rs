@@ -13,14 +13,12 @@ use super::{
     table::CapabilityTable,
 };
 use crate::{
+    denial::ReasonAndFix,
     edit::GrantAddition,
     fix::{PluginTableText, PolicyContext},
     grant::Grant,
     source::SourceLocation,
 };
-
-/// The reason of a refusal, and the change that would lift it.
-type ReasonAndFix = (DenialReason, Option<PolicyFix>);
 
 impl Grant {
     /// Returns the refusal of an action that requires a capability; for a granted UI, of answering

@@ -111,7 +111,7 @@ impl PublishedQuestion<'_> {
             std::future::pending::<()>().await;
         }
         let hook = desk.hook.as_ref().map(|hook| self.start_hook(hook, &desk.message_sink));
-        let _running = AbortOnDrop(hook);
+        let _running = HookTask(hook);
         loop {
             if let Ok(Some(found)) = self.questions.find_answer(&self.seal.id).await {
                 // The one who answered waits to hear that it was received.
@@ -193,9 +193,9 @@ fn question_user(question: &SealedQuestion) -> String {
 }
 
 /// Ends a task with whoever waits for it.
-struct AbortOnDrop(Option<JoinHandle<()>>);
+struct HookTask(Option<JoinHandle<()>>);
 
-impl Drop for AbortOnDrop {
+impl Drop for HookTask {
     fn drop(&mut self) {
         if let Some(task) = &self.0 {
             task.abort();

@@ -36,7 +36,7 @@ pub(crate) struct RefusedAction<'a> {
 }
 
 /// A choice that the user is offered, with the additions that it stands for.
-struct OfferedChoice {
+struct WritableChoice {
     additions: Vec<GrantAddition>,
     shown: GrantChoice,
 }
@@ -83,12 +83,12 @@ impl PluginAuthorizer {
 
     /// The choices that would lift the refusal, the narrowest first. What other files deny, a
     /// guarded folder, or a private address would still be refused, so it is not offered.
-    fn offer_choices(&self, refused: &RefusedAction<'_>) -> Vec<OfferedChoice> {
+    fn offer_choices(&self, refused: &RefusedAction<'_>) -> Vec<WritableChoice> {
         let grant = self.policy_and_grant(&refused.call.context, refused.run_grants).1;
         let choices = grant.additions_for_denial(&refused.denial).into_iter();
-        let mut offered: Vec<OfferedChoice> = Vec::new();
+        let mut offered: Vec<WritableChoice> = Vec::new();
         for additions in choices.filter(|additions| self.would_lift(refused, additions)) {
-            offered.push(OfferedChoice { shown: self.shown_choice(&additions), additions });
+            offered.push(WritableChoice { shown: self.shown_choice(&additions), additions });
         }
         offered
     }
@@ -132,7 +132,7 @@ impl PluginAuthorizer {
     async fn ask_and_apply(
         &self,
         refused: RefusedAction<'_>,
-        choices: Vec<OfferedChoice>,
+        choices: Vec<WritableChoice>,
         holder: GrantHolder,
         turn: &QuestionTurn,
     ) -> GrantOutcome {
@@ -164,7 +164,7 @@ impl PluginAuthorizer {
     fn build_request(
         &self,
         refused: &RefusedAction<'_>,
-        choices: &[OfferedChoice],
+        choices: &[WritableChoice],
         grant: &Grant,
     ) -> ApprovalRequest {
         let mut why: Vec<String> = Vec::new();
@@ -194,7 +194,7 @@ impl PluginAuthorizer {
     async fn give_grant(
         &self,
         refused: RefusedAction<'_>,
-        choice: OfferedChoice,
+        choice: WritableChoice,
         answer: &GrantAnswer,
         holder: GrantHolder,
     ) -> GrantOutcome {

@@ -47,14 +47,14 @@ pub fn forget_tools(host: &HostSettings, name: &PluginName) {
     let server = host.mcp_servers.get(name);
     // A server that cannot be used has no tools.
     if let Some(Ok(server)) =
-        server.map(|server| McpServer::new(name, server, &host.env, &host.paths.cache))
+        server.map(|server| McpServerPlugin::new(name, server, &host.env, &host.paths.cache))
     {
         server.tool_file.remove();
     }
 }
 
 /// An MCP server.
-pub(crate) struct McpServer {
+pub(crate) struct McpServerPlugin {
     name: PluginName,
     settings: McpServerSettings,
     /// The environment, from which the policy grants variables.
@@ -77,7 +77,7 @@ struct ServerSlot {
     failed: Option<(Instant, McpStartError)>,
 }
 
-impl McpServer {
+impl McpServerPlugin {
     /// A server as it is configured. Its program is read, and not started.
     pub(crate) fn new(
         name: &PluginName,
@@ -251,7 +251,7 @@ impl McpServer {
     }
 }
 
-impl PluginExecutor for Arc<McpServer> {
+impl PluginExecutor for Arc<McpServerPlugin> {
     fn kind(&self) -> PluginKind {
         PluginKind::McpServer
     }

@@ -22,7 +22,7 @@ use crate::{
     actions::{ActionPlugin, definition_file, is_definition_file},
     config::Env,
     internal::InternalTool,
-    mcp::McpServer,
+    mcp::McpServerPlugin,
     script::{DEFINITION_FILE, ScriptPlugin},
 };
 
@@ -50,7 +50,7 @@ pub(super) enum CandidateSource {
     /// One JSON file, perhaps with a component.
     Definition(Box<ActionPlugin>),
     /// An MCP server.
-    McpServer(Arc<McpServer>),
+    McpServer(Arc<McpServerPlugin>),
     /// A plugin that is compiled into the host.
     Internal(Arc<dyn InternalTool>),
 }
@@ -62,7 +62,7 @@ impl PluginCandidate {
     }
 
     /// An MCP server.
-    pub(super) fn from_mcp_server(server: McpServer) -> Self {
+    pub(super) fn from_mcp_server(server: McpServerPlugin) -> Self {
         let manifest = Manifest::for_mcp_server(server.name().clone());
         Self { manifest, source: CandidateSource::McpServer(Arc::new(server)) }
     }

@@ -49,7 +49,7 @@ use crate::{
     },
     internal::{self, InternalTool},
     lock::{LockError, LockFile, PinComparison, PluginPin},
-    mcp::{KnownTools, McpServer, McpServerError, McpServerSettings},
+    mcp::{KnownTools, McpServerError, McpServerPlugin, McpServerSettings},
     script::{NativeScript, ScriptPlugin},
 };
 
@@ -166,7 +166,7 @@ fn find_candidates(parts: &LoadParts<'_>) -> (Vec<PluginCandidate>, Vec<PluginPr
     candidates.extend(internal.map(PluginCandidate::from_internal_tool));
     let servers = settings.mcp_servers.iter().chain(parts.added_servers);
     for (name, server) in servers {
-        match McpServer::new(name, server, &settings.env, &settings.paths.cache) {
+        match McpServerPlugin::new(name, server, &settings.env, &settings.paths.cache) {
             Ok(server) => candidates.push(PluginCandidate::from_mcp_server(server)),
             Err(error) => problems.push(mcp_problem(parts, name, &error)),
         }
@@ -475,7 +475,7 @@ fn load_script_plugin(
     }
 }
 
-fn load_mcp_server(manifest: Manifest, server: Arc<McpServer>) -> LoadedPlugin {
+fn load_mcp_server(manifest: Manifest, server: Arc<McpServerPlugin>) -> LoadedPlugin {
     let KnownTools { tools, remarks, problem } = server.known_tools();
     LoadedPlugin {
         digest: server.digest().to_owned(),

@@ -6,7 +6,7 @@ use sallyport_contract::{PluginName, ToolDescriptor};
 use sallyport_sandbox::{Sandbox, Simulation, SystemResolver};
 
 use super::discover::{CandidateSource, PluginCandidate, discover_plugins};
-use crate::{config::HostSettings, host, internal, mcp::McpServer, notice};
+use crate::{config::HostSettings, host, internal, mcp::McpServerPlugin, notice};
 
 /// A plugin and the tools of it that are known.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +28,7 @@ pub fn find_installed_plugins(settings: &HostSettings) -> Vec<InstalledPlugin> {
     let sandbox = settings.paths.cache.is_dir().then(|| create_idle_sandbox(settings, resolver));
     let (mut candidates, _) = discover_plugins(&settings.plugin_dirs, false, &settings.env);
     let servers = settings.mcp_servers.iter().filter_map(|(name, server)| {
-        McpServer::new(name, server, &settings.env, &settings.paths.cache).ok()
+        McpServerPlugin::new(name, server, &settings.env, &settings.paths.cache).ok()
     });
     candidates.extend(servers.map(PluginCandidate::from_mcp_server));
     let internal = internal::enabled_tools(settings.internal).into_iter();

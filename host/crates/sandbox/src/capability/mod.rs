@@ -33,7 +33,7 @@ use wasmtime::component::{HasData, Linker};
 use crate::{
     bindings::v0_1::sallyport::plugin as wit,
     guest::{Guest, SharedPluginState},
-    import_check::RequiredRequest,
+    import_check::ImportedPower,
     run_context::RunContext,
 };
 
@@ -42,7 +42,7 @@ pub(crate) struct HostInterface {
     /// The name without its version.
     pub(crate) name: &'static str,
     /// The request that a manifest needs, unless the interface gives no power.
-    pub(crate) required: Option<RequiredRequest>,
+    pub(crate) required: Option<ImportedPower>,
     link: fn(&mut Linker<Guest>) -> wasmtime::Result<()>,
 }
 
@@ -60,19 +60,19 @@ macro_rules! host_interface {
 /// requests it; its calls are refused. Calls of `deltas` outside a provider's generation are
 /// recorded as refused too, so it needs no request.
 pub(crate) const HOST_INTERFACES: [HostInterface; 14] = [
-    host_interface!(commands, "commands", Some(RequiredRequest::Capability(Capability::Ui))),
+    host_interface!(commands, "commands", Some(ImportedPower::Capability(Capability::Ui))),
     host_interface!(config, "config", None),
     host_interface!(deltas, "deltas", None),
-    host_interface!(inbox, "inbox", Some(RequiredRequest::Capability(Capability::Listen))),
+    host_interface!(inbox, "inbox", Some(ImportedPower::Capability(Capability::Listen))),
     host_interface!(log, "log", None),
-    host_interface!(notify, "notify", Some(RequiredRequest::Capability(Capability::Notify))),
-    host_interface!(open_url, "open-url", Some(RequiredRequest::Capability(Capability::OpenUrl))),
-    host_interface!(packages, "packages", Some(RequiredRequest::Capability(Capability::Packages))),
-    host_interface!(progress, "progress", Some(RequiredRequest::Capability(Capability::Progress))),
-    host_interface!(render, "render", Some(RequiredRequest::Capability(Capability::Ui))),
-    host_interface!(schedule, "schedule", Some(RequiredRequest::Capability(Capability::Schedule))),
-    host_interface!(secrets, "secrets", Some(RequiredRequest::RevealSecret)),
-    host_interface!(state, "state", Some(RequiredRequest::Capability(Capability::State))),
+    host_interface!(notify, "notify", Some(ImportedPower::Capability(Capability::Notify))),
+    host_interface!(open_url, "open-url", Some(ImportedPower::Capability(Capability::OpenUrl))),
+    host_interface!(packages, "packages", Some(ImportedPower::Capability(Capability::Packages))),
+    host_interface!(progress, "progress", Some(ImportedPower::Capability(Capability::Progress))),
+    host_interface!(render, "render", Some(ImportedPower::Capability(Capability::Ui))),
+    host_interface!(schedule, "schedule", Some(ImportedPower::Capability(Capability::Schedule))),
+    host_interface!(secrets, "secrets", Some(ImportedPower::RevealSecret)),
+    host_interface!(state, "state", Some(ImportedPower::Capability(Capability::State))),
     host_interface!(types, "types", None),
 ];
 

@@ -322,7 +322,8 @@ impl Toolbox for RecordingToolbox {
             decision.map(|admission| {
                 admission.wrap_run(|call, run| async move {
                     let id = call.context().call_id.clone();
-                    let mut open = OpenCall { recorder: &recorder, id, end: RunOutcome::Dropped };
+                    let mut open =
+                        UnrecordedCall { recorder: &recorder, id, end: RunOutcome::Dropped };
                     let report = run.await;
                     open.end = RunOutcome::Finished(report.clone());
                     report
@@ -411,13 +412,13 @@ impl Drop for OpenDecision<'_> {
 }
 
 /// A running call.
-struct OpenCall<'r> {
+struct UnrecordedCall<'r> {
     recorder: &'r SessionRecorder,
     id: String,
     end: RunOutcome,
 }
 
-impl Drop for OpenCall<'_> {
+impl Drop for UnrecordedCall<'_> {
     fn drop(&mut self) {
         let end = mem::replace(&mut self.end, RunOutcome::Dropped);
         let end = panic_report().map_or(end, RunOutcome::Finished);
