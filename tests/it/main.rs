@@ -83,6 +83,7 @@ mod secret;
 mod selftest;
 mod service;
 mod session_cli;
+mod start_counts;
 mod strangers;
 mod tape_cli;
 mod timers_together;

@@ -1,11 +1,11 @@
-//! One run of a guest: a store, a deadline, a task of its own, and a result.
+//! One run of a guest: a store, a deadline, and a result.
 //!
 //! Epochs do not interrupt host calls and timeouts do not interrupt WebAssembly, so both watch the
-//! same deadline. The run has a task of its own, so that even a panic of the host affects this run
-//! only.
+//! same deadline. A panic of the host is caught, so that it affects this run only.
 
-use std::{pin::pin, sync::Arc};
+use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
+use futures::FutureExt as _;
 use rustix::io::Errno;
 use sallyport_contract::{BoxFuture, CallFailure, FailureKind};
 use sallyport_policy::ByteSize;
@@ -60,7 +60,7 @@ pub(crate) type RunBody<R> = Box<
 >;
 
 /// Aborts the task when this is dropped.
-pub(crate) struct AbortOnDrop(pub(crate) AbortHandle);
+struct AbortOnDrop(AbortHandle);
 
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
@@ -130,11 +130,33 @@ pub(crate) async fn run_guest<R: Send + 'static>(
     guest: Guest,
     body: RunBody<R>,
 ) -> RunResult<R> {
-    let effect_log = guest.run_context.effect_log.clone();
-    let mut guest_instance = GuestInstance::new(prepared, guest);
-    let task = tokio::spawn(async move { guest_instance.run_body(body).await }.in_current_span());
-    let _guard = AbortOnDrop(task.abort_handle());
-    task.await.unwrap_or_else(|error| lost_run_result(error.to_string(), &effect_log))
+    run_instance(GuestInstance::new(prepared, guest), body).await.0
+}
+
+/// Runs a guest until it returns, fails or runs out of time, and returns it with the result, unless
+/// the host panicked. Dropping the future stops the guest.
+///
+/// The only guest that runs has no task of its own, because waking another thread costs more than a
+/// small call. Beside others, it has one, so that guests compute on all processors.
+pub(crate) async fn run_instance<R: Send + 'static>(
+    mut guest_instance: GuestInstance,
+    body: RunBody<R>,
+) -> (RunResult<R>, Option<GuestInstance>) {
+    let effect_log = guest_instance.guest().run_context.effect_log.clone();
+    let is_alone = guest_instance.engine.ticker.is_idle();
+    let work = async move {
+        let result = guest_instance.run_body(body).await;
+        (result, Some(guest_instance))
+    };
+    let lost = |how: String| (lost_run_result(how, &effect_log), None);
+    if is_alone {
+        let ended = AssertUnwindSafe(work).catch_unwind().await;
+        ended.unwrap_or_else(|_| lost("the host panicked".to_owned()))
+    } else {
+        let task = tokio::spawn(work.in_current_span());
+        let _guard = AbortOnDrop(task.abort_handle());
+        task.await.unwrap_or_else(|error| lost(error.to_string()))
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place where a guest is run")]

@@ -132,6 +132,17 @@ impl SessionSlot {
     }
 }
 
+impl SessionSlot {
+    /// Removes the instance with this status, unless a caller has replaced it already.
+    async fn remove_stopped(&self, status: &Arc<InstanceStatus>) {
+        let mut state = self.state.lock().await;
+        if matches!(&*state, SlotState::Occupied(instance) if Arc::ptr_eq(instance.status(), status))
+        {
+            *state = SlotState::Ended(InstanceEndReason::Idle);
+        }
+    }
+}
+
 impl InstanceLease {
     /// Runs something in the session's instance. `begin` creates the instance if there is none.
     ///
@@ -187,7 +198,8 @@ impl InstanceLease {
         fixed_grant: FixedGrantParts,
         create: impl FnOnce() -> Result<GuestInstance, GrantOpenError>,
     ) -> Result<WarmInstance, GrantOpenError> {
-        let instance = WarmInstance::start(create()?, fixed_grant);
+        let slot = Arc::downgrade(&self.slot);
+        let instance = WarmInstance::start(create()?, fixed_grant, slot);
         if let SlotState::Ended(end_reason) = &*self.state {
             run_context.effect_log.record_effect(end_reason.restart_effect());
         }

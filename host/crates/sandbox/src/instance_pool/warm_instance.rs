@@ -1,44 +1,32 @@
-//! The task of one warm instance, which owns it and receives its calls as messages.
+//! A warm instance: a guest between the calls of its session, and the task that removes it when it
+//! was idle for too long.
 
 use std::{
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, Weak,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
-use tokio::{
-    sync::{mpsc, oneshot},
-    task::JoinHandle,
-    time::{Instant, sleep},
-};
+use tokio::time::{Instant, sleep};
+use wasmtime_wasi::runtime::AbortOnDropJoinHandle;
 
+use super::SessionSlot;
 use crate::{
     grant::FixedGrantParts,
     mutex::lock_mutex,
-    run::{self, AbortOnDrop, GuestInstance, RunBody, RunResult},
+    run::{self, GuestInstance, RunBody, RunResult},
     run_context::RunContext,
 };
 
-/// Most messages that wait for an instance. Its callers take turns, so there is never more than
-/// one.
-const MAILBOX_MAX: usize = 1;
-
-/// A warm instance. It is stopped when this is dropped.
+/// A warm instance. It is removed when this is dropped.
 pub(super) struct WarmInstance {
-    mailbox: mpsc::Sender<InstanceJob>,
+    /// `None` while a call runs, and after one that lost it.
+    guest_instance: Option<GuestInstance>,
     status: Arc<InstanceStatus>,
     fixed_grant: FixedGrantParts,
-    task: JoinHandle<()>,
-    _abort_guard: AbortOnDrop,
-}
-
-/// One call's work in an instance.
-struct InstanceJob {
-    run_context: Arc<RunContext>,
-    body: RunBody<()>,
-    result_sender: oneshot::Sender<RunResult<()>>,
+    _idle_task: AbortOnDropJoinHandle<()>,
 }
 
 /// The activity of an instance and its memory.
@@ -59,16 +47,22 @@ enum InstancePhase {
 }
 
 impl WarmInstance {
-    /// Starts the task of an instance for a call that is about to follow.
-    pub(super) fn start(guest_instance: GuestInstance, fixed_grant: FixedGrantParts) -> Self {
-        let (mailbox, messages) = mpsc::channel(MAILBOX_MAX);
+    /// Takes a new guest, for a call that is about to follow. It is removed from `slot` when it was
+    /// idle for too long.
+    pub(super) fn start(
+        guest_instance: GuestInstance,
+        fixed_grant: FixedGrantParts,
+        slot: Weak<SessionSlot>,
+    ) -> Self {
         let status = Arc::new(InstanceStatus {
             phase: Mutex::new(InstancePhase::Busy),
             memory_bytes: AtomicU64::new(0),
         });
-        let task = tokio::spawn(run_jobs(guest_instance, messages, Arc::clone(&status)));
-        let end = AbortOnDrop(task.abort_handle());
-        Self { mailbox, status, fixed_grant, task, _abort_guard: end }
+        let run_context = Arc::clone(&guest_instance.guest().run_context);
+        let watch = remove_when_idle(slot, run_context, Arc::clone(&status));
+        let idle_task = tokio::spawn(watch).into();
+        let guest_instance = Some(guest_instance);
+        Self { guest_instance, status, fixed_grant, _idle_task: idle_task }
     }
 
     /// Claims the instance for a call. Returns false if it has gone in the meantime.
@@ -84,41 +78,23 @@ impl WarmInstance {
         &self.status
     }
 
-    /// Runs something in the instance. The instance must not be used again if this is dropped or
-    /// fails.
+    /// Runs something in the instance, which was claimed for it. The instance must not be used again
+    /// if this is dropped or fails.
     pub(super) async fn run<R: Send + 'static>(
         &mut self,
         run_context: &Arc<RunContext>,
         body: RunBody<R>,
     ) -> RunResult<R> {
-        let (hand_over, value) = oneshot::channel();
-        let body = run::box_run_body(move |store, instance| {
-            Box::pin(async move {
-                // If the receiver is gone, this instance is being stopped too.
-                let _ = hand_over.send(body(store, instance).await?);
-                Ok(())
-            })
-        });
-        let (result_sender, answer) = oneshot::channel();
-        let job = InstanceJob { run_context: Arc::clone(run_context), body, result_sender };
-        // If the task is gone, waiting for the result below fails.
-        let _ = self.mailbox.send(job).await;
-        match (answer.await, value.await) {
-            (Ok(RunResult { result: Ok(()), memory_bytes_peak }), Ok(value)) => {
-                RunResult { result: Ok(value), memory_bytes_peak }
-            }
-            (Ok(RunResult { result: Err(stop), memory_bytes_peak }), _) => {
-                RunResult { result: Err(stop), memory_bytes_peak }
-            }
-            _ => self.lost_result(run_context).await,
+        let Some(mut guest_instance) = self.guest_instance.take() else {
+            return run::lost_run_result("no instance".to_owned(), &run_context.effect_log);
+        };
+        guest_instance.guest_mut().begin_run(run_context);
+        let (result, guest_instance) = run::run_instance(guest_instance, body).await;
+        if let Some(guest_instance) = &guest_instance {
+            self.status.mark_idle(guest_instance.guest().memory.used_bytes());
         }
-    }
-
-    /// The result if the task ended in the middle of a call: the host panicked.
-    async fn lost_result<R>(&mut self, run_context: &RunContext) -> RunResult<R> {
-        self.mailbox = mpsc::channel(MAILBOX_MAX).0;
-        let end = (&mut self.task).await.err().map_or_else(String::new, |error| error.to_string());
-        run::lost_run_result(end, &run_context.effect_log)
+        self.guest_instance = guest_instance;
+        result
     }
 }
 
@@ -156,37 +132,24 @@ impl InstanceStatus {
     }
 }
 
-/// Runs one job after another, until one fails or none arrives before the idle timeout.
-async fn run_jobs(
-    mut guest_instance: GuestInstance,
-    mut mailbox: mpsc::Receiver<InstanceJob>,
+/// Removes an instance from its slot once it was idle for too long. The limit is that of the policy
+/// at the moment.
+async fn remove_when_idle(
+    slot: Weak<SessionSlot>,
+    run_context: Arc<RunContext>,
     status: Arc<InstanceStatus>,
 ) {
-    let mut run_context = Arc::clone(&guest_instance.guest().run_context);
-    while let Some(job) = next_job(&mut mailbox, &run_context, &status).await {
-        run_context = Arc::clone(&job.run_context);
-        guest_instance.guest_mut().begin_run(&run_context);
-        let run = guest_instance.run_body(job.body).await;
-        let is_reusable = run.result.is_ok();
-        status.mark_idle(guest_instance.guest().memory.used_bytes());
-        // If the receiver is gone, this task is being stopped too.
-        let _ = job.result_sender.send(run);
-        if !is_reusable {
-            return;
-        }
-    }
-}
-
-async fn next_job(
-    mailbox: &mut mpsc::Receiver<InstanceJob>,
-    run_context: &RunContext,
-    status: &InstanceStatus,
-) -> Option<InstanceJob> {
     loop {
         let idle_max = run_context.current_grant().limits().idle;
-        tokio::select! {
-            job = mailbox.recv() => return job,
-            () = sleep(idle_max) => if status.leave_idle(InstancePhase::Stopped) { return None },
+        let Some((_, idle)) = status.memory_and_idle_time() else { return };
+        match idle_max.checked_sub(idle) {
+            Some(left) if !left.is_zero() => sleep(left).await,
+            _ if status.leave_idle(InstancePhase::Stopped) => break,
+            // A call has claimed it at this moment.
+            _ => sleep(idle_max).await,
         }
+    }
+    if let Some(slot) = slot.upgrade() {
+        slot.remove_stopped(&status).await;
     }
 }
