@@ -41,8 +41,6 @@ pub mod plugin;
 mod precompile;
 mod producers;
 mod rate_limiter;
-#[cfg(feature = "bench")]
-pub mod raw;
 pub mod roles;
 mod run;
 mod run_context;

@@ -10,14 +10,13 @@
 //! the same HTTP client and a separate connection, on the same thread, without being parsed or
 //! serialized. The server runs on other threads and is in neither figure.
 //!
-//! **The divisor** is the unavoidable work: serializing the turn's two request bodies from existing
+//! **The floor** is the unavoidable work: serializing the turn's two request bodies from existing
 //! JSON values, and parsing the content of each event of the two answers into such values. The
 //! three measurements alternate turn by turn, and each figure is the median over all turns of many
 //! conversations.
 //!
 //! **Not included** are the gate and the sandbox: the toolbox parses the arguments and returns a
 //! prepared result. `cargo xtask bench call` measures those.
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::expect_used, reason = "a benchmark stops when its ground is missing")]
 
 mod ours;
@@ -27,6 +26,7 @@ mod server;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+use sallyport_benchmark_floor::measure::Figure;
 use sallyport_model::{ModelEndpoint, ProviderProtocol, raw::RawConnection};
 use serde_json::Value;
 
@@ -55,9 +55,6 @@ fn main() {
 }
 
 async fn bench() {
-    println!(
-        "turn, 1,000 tools, {CONVERSATIONS} conversations of {TURNS} turns, medians of a turn"
-    );
     for script in [Script::Listed, Script::Used, Script::Searched] {
         measure(script).await.print(script.name());
     }
@@ -130,10 +127,8 @@ impl Times {
     fn print(&mut self, name: &str) {
         let [all, wire, bare] =
             [&mut self.host, &mut self.wire, &mut self.bare].map(|times| median(times));
-        let host = all.saturating_sub(wire);
-        let ratio = host.as_secs_f64() / bare.as_secs_f64();
-        println!("  {name}: ({all:.1?} − {wire:.1?} for the way of the bytes) ÷ {bare:.1?}");
-        println!("    = {ratio:.2}, at most {RATIO_MAX}");
+        let ours = all.saturating_sub(wire).as_secs_f64();
+        Figure { name, ours, floor: Some(bare.as_secs_f64()), goal: RATIO_MAX }.print();
     }
 }
 

@@ -27,9 +27,9 @@ pub(crate) enum Script {
 impl Script {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Listed => "all schemas in each request",
-            Self::Used => "tool search, a call of a tool",
-            Self::Searched => "tool search, a search among 1,000",
+            Self::Listed => "turn with 1,000 tools, all schemas in each request",
+            Self::Used => "turn with 1,000 tools, tool search, a call",
+            Self::Searched => "turn with 1,000 tools, tool search, a search",
         }
     }
 
