@@ -1,111 +1,110 @@
-//! Benchmarks. Every figure is a ratio to a baseline measured in the same run, because the machines
-//! that run them are noisy.
+//! Benchmarks: one run, one table. Every figure is a ratio to a floor that holds none of our code and
+//! is measured in the same run, in turns with Sallyport, because machines are noisy.
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Stdio},
-    time::{Duration, Instant},
-};
+mod start;
+mod table;
 
-use anyhow::{Result, bail, ensure};
+use std::{fs, path::PathBuf};
 
+use anyhow::{Context, Result, bail, ensure};
+
+use self::table::{Figure, FigureTable};
 use crate::{
     build,
-    process::{cargo_command, repository_root, run_command, run_for_output},
+    process::{cargo_command, repository_root, run_for_output},
 };
 
-/// Pairs of runs. The two programs alternate, so noise affects both alike.
-const ROUNDS: usize = 300;
+/// The groups of benchmarks, in the order of the table.
+const GROUPS: [(&str, fn() -> Result<Vec<Figure>>); 4] = [
+    ("start", start::measure_starts),
+    ("call", || run_bench("sallyport", "call", None)),
+    ("python", || run_bench("sallyport", "python", None)),
+    ("turn", || run_bench("sallyport-session", "turn", Some("bench"))),
+];
 
-/// Runs one benchmark, or all of them if `args` is empty.
+/// Where the figures of the last run are, for the next one to compare with.
+fn last_run_file() -> PathBuf {
+    repository_root().join("target/bench.json")
+}
+
+/// What the arguments ask for.
+#[derive(Default)]
+struct BenchOptions {
+    groups: Vec<String>,
+    /// Figures to compare with; those of the last run if there are any.
+    compare: Option<PathBuf>,
+    /// Whether to write the table into docs/performance.md.
+    write: bool,
+}
+
+/// Runs groups of benchmarks, or all of them if none is named, and prints their table.
 pub(crate) fn run_benchmarks(args: &[String]) -> Result<()> {
-    match args.first().map(String::as_str) {
-        Some("start") => bench_start(),
-        Some("call") => bench_call(),
-        Some("python") => bench_python(),
-        Some("turn") => bench_turn(),
-        None => bench_start()
-            .and_then(|()| bench_call())
-            .and_then(|()| bench_python())
-            .and_then(|()| bench_turn()),
-        Some(other) => {
-            bail!("there is no benchmark {other:?}; there are `start`, `call`, `python` and `turn`")
+    let options = BenchOptions::parse(args)?;
+    let before = match &options.compare {
+        Some(file) => FigureTable::read(file)?,
+        None => FigureTable::read(&last_run_file()).unwrap_or_default(),
+    };
+    build::build_plugins()?;
+    build::build_guests()?;
+    let mut table = FigureTable::default();
+    for (name, measure) in GROUPS {
+        if options.groups.is_empty() || options.groups.iter().any(|group| group == name) {
+            eprintln!("measuring: {name} …");
+            table.figures.extend(measure().with_context(|| format!("benchmark {name}"))?);
         }
     }
-}
-
-/// `sallyport call clock.get_time '{}'` with a warm cache ÷ `/bin/true`.
-fn bench_start() -> Result<()> {
-    build::build_plugins()?;
-    run_command(cargo_command().args(["build", "--release", "--quiet", "--package", "sallyport"]))?;
-    let home = repository_root().join("target/bench-home");
-    fs::create_dir_all(&home)?;
-    let binary = repository_root().join("target/release/sallyport");
-    let ours = || sallyport_command(&binary, &home);
-    let answer = run_for_output(&mut ours())?;
-    ensure!(answer.contains("\"time\""), "the tool did not answer with a time: {answer}");
-    let baseline = || Command::new("/bin/true");
-    let (mut own, mut base) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        own.push(time_command(ours())?);
-        base.push(time_command(baseline())?);
+    let text = table.to_markdown(&before);
+    println!("{text}");
+    if options.write {
+        ensure!(options.groups.is_empty(), "only a table with all groups is written");
+        write_page(&text)?;
     }
-    println!("start, {ROUNDS} runs each, taking turns");
-    for (name, at) in [("median", 50), ("fastest tenth", 10)] {
-        let (ours, base) = (percentile(&mut own, at), percentile(&mut base, at));
-        let ratio = ours.as_secs_f64() / base.as_secs_f64();
-        println!("  {name}: sallyport call {ours:.2?} ÷ /bin/true {base:.2?} = {ratio:.1}");
+    table.write(&last_run_file())
+}
+
+impl BenchOptions {
+    fn parse(args: &[String]) -> Result<Self> {
+        let mut options = Self::default();
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "--write" => options.write = true,
+                "--compare" => {
+                    options.compare = Some(args.next().context("--compare takes a file")?.into());
+                }
+                group if GROUPS.iter().any(|(name, _)| *name == group) => {
+                    options.groups.push(group.to_owned());
+                }
+                other => bail!(
+                    "there is no benchmark {other:?}; there are {}",
+                    GROUPS.map(|(name, _)| name).join(", ")
+                ),
+            }
+        }
+        Ok(options)
     }
-    Ok(())
 }
 
-fn sallyport_command(binary: &Path, home: &Path) -> Command {
-    let mut command = Command::new(binary);
-    command
-        .env("SALLYPORT_HOME", home)
-        .env("SALLYPORT_PLUGIN_DIR", repository_root().join("plugins-wasm"))
-        .args(["call", "clock.get_time", "{}"]);
-    command
-}
-
-fn time_command(mut command: Command) -> Result<Duration> {
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let begin = Instant::now();
-    let status = command.status()?;
-    let elapsed = begin.elapsed();
-    ensure!(status.success(), "{command:?} ended with {status}");
-    Ok(elapsed)
-}
-
-fn percentile(times: &mut [Duration], percent: usize) -> Duration {
-    times.sort_unstable();
-    times[(times.len() - 1) * percent / 100]
-}
-
-/// Our isolated call ÷ raw wasmtime, warm start ÷ compile.
-fn bench_call() -> Result<()> {
-    build::build_plugins()?;
-    run_command(bench_command("sallyport").args(["--bench", "call"]))
-}
-
-/// The first call to the code interpreter in a conversation.
-fn bench_python() -> Result<()> {
-    build::build_plugins()?;
-    ensure!(
-        build::plugin_names()?.iter().any(|name| name == "python"),
-        "the plugin python is not built; `cargo xtask plugins` says why"
-    );
-    run_command(bench_command("sallyport").args(["--bench", "python"]))
-}
-
-/// A turn of a conversation with 1,000 tools ÷ parsing and writing the same JSON.
-fn bench_turn() -> Result<()> {
-    run_command(bench_command("sallyport-session").args(["--bench", "turn"]))
-}
-
-fn bench_command(package: &str) -> Command {
+/// Runs a benchmark of a crate and collects the figures that it prints.
+fn run_bench(package: &str, bench: &str, feature: Option<&str>) -> Result<Vec<Figure>> {
     let mut command = cargo_command();
-    command.args(["bench", "--quiet", "--package", package, "--features", "bench"]);
-    command
+    command.args(["bench", "--quiet", "--package", package, "--bench", bench]);
+    command.args(feature.map(|feature| format!("--features={feature}")));
+    let output = run_for_output(&mut command)?;
+    let rows = output.lines().filter(|line| line.starts_with('{'));
+    let figures: Vec<Figure> = rows.map(serde_json::from_str).collect::<Result<_, _>>()?;
+    ensure!(!figures.is_empty(), "it printed no figure:\n{output}");
+    Ok(figures)
+}
+
+/// Replaces the table of the page.
+fn write_page(text: &str) -> Result<()> {
+    const BEGIN: &str = "<!-- table: written by `cargo xtask bench --write` -->\n";
+    const END: &str = "<!-- end of the table -->";
+    let file = repository_root().join("docs/performance.md");
+    let page = fs::read_to_string(&file)?;
+    let (head, rest) = page.split_once(BEGIN).context("docs/performance.md has no table")?;
+    let (_, tail) = rest.split_once(END).context("the table of docs/performance.md has no end")?;
+    fs::write(file, format!("{head}{BEGIN}\n{text}\n{END}{tail}"))?;
+    Ok(())
 }

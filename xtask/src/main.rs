@@ -40,10 +40,9 @@ cargo xtask TASK
   guests          build the components that the tests run, and the plugins of docs/roles
   wasm ROOT WORKSPACE
                   build components of other sources in the same way: ROOT holds all of them
-  bench start     start-up time against /bin/true
-  bench call      calls and starts against raw wasmtime
-  bench python    the first call of a conversation to the code interpreter
-  bench turn      a conversation with 1,000 tools against bare JSON
+  bench [start|call|python|turn …] [--compare FILE] [--write]
+                  measure starts, calls and turns against a floor without our code; print one
+                  table, or write it into docs/performance.md
   dist            build a release: an archive with an installer, a Debian package, checksums
   demo [chat|start] [--write]
                   play the sessions and the film that the documents show; print or write them
