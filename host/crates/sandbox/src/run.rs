@@ -144,10 +144,11 @@ pub(crate) async fn run_instance<R: Send + 'static>(
 ) -> (RunResult<R>, Option<GuestInstance>) {
     let effect_log = guest_instance.guest().run_context.effect_log.clone();
     let is_alone = guest_instance.engine.ticker.is_idle();
-    let work = async move {
+    // A box, because its caller's future would otherwise contain the guest's whole run.
+    let work: BoxFuture<'static, _> = Box::pin(async move {
         let result = guest_instance.run_body(body).await;
         (result, Some(guest_instance))
-    };
+    });
     let lost = |how: String| (lost_run_result(how, &effect_log), None);
     if is_alone {
         let ended = AssertUnwindSafe(work).catch_unwind().await;
