@@ -155,7 +155,7 @@ fn build_client(
         }
         attempt.follow()
     });
-    let resolver = PublicResolver { rules, has_met_private: Arc::clone(has_met_private) };
+    let resolver = DownloadResolver { rules, has_met_private: Arc::clone(has_met_private) };
     let client = Client::builder()
         .tls_backend_preconfigured(tls)
         .no_proxy()
@@ -169,12 +169,12 @@ fn build_client(
 }
 
 /// Resolves names, and keeps only addresses that a download may go to.
-struct PublicResolver {
+struct DownloadResolver {
     rules: DownloadRules,
     has_met_private: Arc<AtomicBool>,
 }
 
-impl Resolve for PublicResolver {
+impl Resolve for DownloadResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let (rules, has_met_private) = (self.rules, Arc::clone(&self.has_met_private));
         Box::pin(async move {

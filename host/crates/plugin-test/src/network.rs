@@ -21,9 +21,9 @@ const CONNECTION_BYTES: usize = 64 * 1024;
 
 /// The scripted servers of one case. Clones share the script.
 #[derive(Clone)]
-pub(crate) struct ScriptedNetwork(Arc<Mutex<Script>>);
+pub(crate) struct ScriptedNetwork(Arc<Mutex<NetworkScript>>);
 
-struct Script {
+struct NetworkScript {
     /// The answers that are left, in order.
     answers: Vec<ScriptedAnswer>,
     objections: Vec<String>,
@@ -31,7 +31,7 @@ struct Script {
 
 impl ScriptedNetwork {
     pub(crate) fn new(answers: Vec<ScriptedAnswer>) -> Self {
-        Self(Arc::new(Mutex::new(Script { answers, objections: Vec::new() })))
+        Self(Arc::new(Mutex::new(NetworkScript { answers, objections: Vec::new() })))
     }
 
     /// What was requested and is not in the script, and what nothing requested.
@@ -45,7 +45,7 @@ impl ScriptedNetwork {
     }
 
     /// No code panics while it holds the lock, so that the script is whole in any case.
-    fn script(&self) -> MutexGuard<'_, Script> {
+    fn script(&self) -> MutexGuard<'_, NetworkScript> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -76,11 +76,11 @@ pub struct SecretRequest {
 /// A network pattern with `{name}` placeholders for the values of settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetPatternTemplate {
-    parts: Vec<TemplatePart>,
+    parts: Vec<NetPatternPart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum TemplatePart {
+enum NetPatternPart {
     Text(String),
     Setting(String),
 }
@@ -142,7 +142,7 @@ impl PluginRequests {
     pub(crate) fn for_addresses(addresses: &[String], why: &str) -> Result<Self, NetPatternError> {
         let request = |address: &String| {
             address.parse::<NetPattern>()?;
-            let allow = NetPatternTemplate { parts: vec![TemplatePart::Text(address.clone())] };
+            let allow = NetPatternTemplate { parts: vec![NetPatternPart::Text(address.clone())] };
             Ok(NetRequest { allow, why: why.to_owned() })
         };
         Ok(Self { net: addresses.iter().map(request).collect::<Result<_, _>>()?, ..Self::empty() })
@@ -263,18 +263,18 @@ impl NetPatternTemplate {
         while let Some((before, (name, after))) =
             rest.split_once('{').and_then(|(before, open)| Some((before, open.split_once('}')?)))
         {
-            parts.push(TemplatePart::Text(before.to_owned()));
-            parts.push(TemplatePart::Setting(name.to_owned()));
+            parts.push(NetPatternPart::Text(before.to_owned()));
+            parts.push(NetPatternPart::Setting(name.to_owned()));
             rest = after;
         }
-        parts.push(TemplatePart::Text(rest.to_owned()));
+        parts.push(NetPatternPart::Text(rest.to_owned()));
         Self { parts }
     }
 
     fn setting_names(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
-            TemplatePart::Text(_) => None,
-            TemplatePart::Setting(name) => Some(name.as_str()),
+            NetPatternPart::Text(_) => None,
+            NetPatternPart::Setting(name) => Some(name.as_str()),
         })
     }
 
@@ -290,8 +290,8 @@ impl NetPatternTemplate {
         let mut text = String::new();
         for part in &self.parts {
             match part {
-                TemplatePart::Text(piece) => text.push_str(piece),
-                TemplatePart::Setting(name) => text.push_str(string_setting(name, settings)?),
+                NetPatternPart::Text(piece) => text.push_str(piece),
+                NetPatternPart::Setting(name) => text.push_str(string_setting(name, settings)?),
             }
         }
         Ok(text.parse()?)
@@ -330,8 +330,8 @@ impl fmt::Display for NetPatternTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for part in &self.parts {
             match part {
-                TemplatePart::Text(piece) => f.write_str(piece)?,
-                TemplatePart::Setting(name) => write!(f, "{{{name}}}")?,
+                NetPatternPart::Text(piece) => f.write_str(piece)?,
+                NetPatternPart::Setting(name) => write!(f, "{{{name}}}")?,
             }
         }
         Ok(())

@@ -51,7 +51,7 @@ pub struct ScriptDefinition {
 }
 
 /// A parsed definition, with its bytes and remarks.
-pub(crate) struct DefinitionFile {
+pub(crate) struct ScriptDefinitionFile {
     pub(crate) definition: ScriptDefinition,
     pub(crate) bytes: Vec<u8>,
     pub(crate) warnings: Vec<String>,
@@ -59,7 +59,7 @@ pub(crate) struct DefinitionFile {
 
 impl ScriptDefinition {
     /// Reads the definition in a folder.
-    pub(crate) fn read_folder(folder: &Path) -> Result<DefinitionFile, ScriptError> {
+    pub(crate) fn read_folder(folder: &Path) -> Result<ScriptDefinitionFile, ScriptError> {
         let path = folder.join(DEFINITION_FILE);
         let bytes = read_definition_bytes(&path)?;
         let not_text = |_| json::JsonError::Malformed("it is not UTF-8".into());
@@ -74,7 +74,7 @@ impl ScriptDefinition {
         let mut warnings = Vec::new();
         let definition = parse_definition(&path, &mut keys, &mut warnings)?;
         warnings.extend(ignored_key_remarks(&keys));
-        Ok(DefinitionFile { definition, bytes, warnings })
+        Ok(ScriptDefinitionFile { definition, bytes, warnings })
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    fn read(text: impl AsRef<[u8]>) -> Result<DefinitionFile, ScriptError> {
+    fn read(text: impl AsRef<[u8]>) -> Result<ScriptDefinitionFile, ScriptError> {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(DEFINITION_FILE), text).unwrap();
         ScriptDefinition::read_folder(folder.path())

@@ -11,7 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    definition::{DefinitionFile, ScriptDefinition},
+    definition::{ScriptDefinition, ScriptDefinitionFile},
     error::ScriptError,
 };
 
@@ -115,7 +115,7 @@ impl Script {
     ///
     /// The definition or the program is missing or invalid.
     pub fn read_folder(folder: &Path) -> Result<Self, ScriptError> {
-        let DefinitionFile { definition, bytes, mut warnings } =
+        let ScriptDefinitionFile { definition, bytes, mut warnings } =
             ScriptDefinition::read_folder(folder)?;
         let (program, skipped_programs) = find_program(folder)?;
         warnings.extend(skipped_programs);

@@ -10,7 +10,7 @@ use super::ResponsesFormat;
 use crate::{
     chat::{ChatMessage, ModelRequest},
     endpoint::{ModelEndpoint, ProviderProtocol},
-    wire::{AnswerContext, Events, ProviderIdentity, WireFormat},
+    wire::{AnswerContext, ProviderIdentity, ServerEvents, WireFormat},
 };
 
 /// Keys that the adapter reads.
@@ -113,7 +113,7 @@ proptest! {
     fn no_stream_makes_the_reader_panic(events in collection::vec(json(), 0..8)) {
         let provider = ProviderIdentity { name: "p".to_owned(), key: None };
         let events = events.into_iter().map(|event| Ok(Sse::default().data(event.to_string())));
-        let events: Events<'_> = Box::pin(futures::stream::iter(events));
+        let events: ServerEvents<'_> = Box::pin(futures::stream::iter(events));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let context = AnswerContext { provider: &provider, messages: &[], origin: String::new() };
         let answer = ResponsesFormat.begin_answer();

@@ -5,7 +5,7 @@ use sallyport_contract::text::escape_excerpt;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Events, OnDelta, ProviderIdentity, json};
+use super::{OnDelta, ProviderIdentity, ServerEvents, json};
 use crate::chat::{ChatMessage, FinishReason, ModelError, ModelReply};
 
 /// Longest unknown finish reason that is passed on. The known ones have about ten characters.
@@ -87,7 +87,7 @@ impl AnswerContext<'_> {
     pub(crate) async fn read_stream(
         self,
         mut answer: Box<dyn PartialAnswer>,
-        mut events: Events<'_>,
+        mut events: ServerEvents<'_>,
         on_delta: OnDelta<'_>,
     ) -> Result<ModelReply, ModelError> {
         let convert = |error: AnswerError| error.into_model_error(self.provider);

@@ -29,5 +29,5 @@ pub(crate) use http::ResponseBodyError;
 pub(crate) use ids::unique_ids;
 pub(crate) use lazy_sequence::{LazySequence, join_turns};
 pub(crate) use provider::ProviderIdentity;
-pub(crate) use sse::Events;
+pub(crate) use sse::ServerEvents;
 pub(crate) use tools::{SerializedTools, SerializedToolsCache};

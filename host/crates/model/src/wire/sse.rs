@@ -10,13 +10,13 @@ use super::{ProviderIdentity, ResponseBodyError};
 use crate::chat::ModelError;
 
 /// The events of one answer, in order.
-pub(crate) type Events<'a> = Pin<Box<dyn Stream<Item = Result<Sse, ModelError>> + Send + 'a>>;
+pub(crate) type ServerEvents<'a> = Pin<Box<dyn Stream<Item = Result<Sse, ModelError>> + Send + 'a>>;
 
 /// Reads a body as events. Errors become those of the provider.
 pub(crate) fn read_events<'a>(
     body: impl Stream<Item = Result<Bytes, ResponseBodyError>> + Send + 'a,
     provider: &'a ProviderIdentity,
-) -> Events<'a> {
+) -> ServerEvents<'a> {
     Box::pin(
         SseByteStream::new(body).map(|event| event.map_err(|error| stream_error(&error, provider))),
     )
@@ -26,7 +26,7 @@ pub(crate) fn read_events<'a>(
 pub(crate) fn read_lines<'a>(
     body: impl Stream<Item = Result<Bytes, ResponseBodyError>> + Send + 'a,
     provider: &'a ProviderIdentity,
-) -> Events<'a> {
+) -> ServerEvents<'a> {
     // The bytes that have arrived, of which the first `searched` contain no line break.
     let state = (Box::pin(body), BytesMut::new(), 0);
     let lines = stream::try_unfold(state, move |(mut body, mut bytes, mut searched)| async move {
