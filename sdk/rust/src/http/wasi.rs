@@ -34,6 +34,19 @@ struct Exchange {
     started: Instant,
 }
 
+/// Why a body was not written to its end.
+enum WriteError {
+    /// Nobody reads it any more.
+    Closed,
+    Failed(HttpError),
+}
+
+impl From<HttpError> for WriteError {
+    fn from(error: HttpError) -> Self {
+        Self::Failed(error)
+    }
+}
+
 /// A body that is still arriving.
 ///
 /// Fields are dropped in their order, and WASI requires that a stream is dropped before its body.
@@ -152,25 +165,36 @@ impl Exchange {
         }
     }
 
+    /// Sends the body. A server may answer before it has read all, and nobody reads on after the last
+    /// byte of an announced length: then the stream is closed, and the answer tells what came of the
+    /// request.
     fn write(&self, body: OutgoingBody, bytes: &[u8]) -> Result<(), HttpError> {
         if !bytes.is_empty() {
             let stream = body.write().map_err(|()| refused("the body"))?;
-            self.write_all(&stream, bytes)?;
+            match self.write_all(&stream, bytes) {
+                Err(WriteError::Closed) => return Ok(()),
+                Err(WriteError::Failed(error)) => return Err(error),
+                Ok(()) => {}
+            }
         }
         OutgoingBody::finish(body, None).map_err(|e| self.error(e))
     }
 
-    fn write_all(&self, stream: &OutputStream, mut rest: &[u8]) -> Result<(), HttpError> {
+    fn write_all(&self, stream: &OutputStream, mut rest: &[u8]) -> Result<(), WriteError> {
+        let failed = |error| match error {
+            StreamError::Closed => WriteError::Closed,
+            error => WriteError::Failed(self.stream_error(error)),
+        };
         while !rest.is_empty() {
             self.wait(stream.subscribe())?;
-            let room = stream.check_write().map_err(|e| self.stream_error(e))?;
+            let room = stream.check_write().map_err(failed)?;
             let bytes = usize::try_from(room.min(CHUNK_BYTES_MAX)).unwrap_or(0).min(rest.len());
             let (now, later) = rest.split_at(bytes);
-            stream.write(now).map_err(|e| self.stream_error(e))?;
+            stream.write(now).map_err(failed)?;
             rest = later;
         }
-        stream.flush().map_err(|e| self.stream_error(e))?;
-        self.wait(stream.subscribe())
+        stream.flush().map_err(failed)?;
+        Ok(self.wait(stream.subscribe())?)
     }
 
     /// Waits until `ready` fires or the timeout of the request expires.
