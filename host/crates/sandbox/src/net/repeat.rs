@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Method, StatusCode};
+use http::{Method, StatusCode, header::CONTENT_LENGTH};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Full};
 use wasmtime_wasi_http::{Error, WasiBody};
@@ -38,7 +38,7 @@ pub(super) async fn send_with_account(
     let (Some(refused), Some(call)) = (&permitted.account, gate.run_context.call()) else {
         return send_permitted(gate, timeouts, prepared, permitted, body).await;
     };
-    let (body, copy) = copy_body(&prepared.method, body);
+    let (body, copy) = copy_body(prepared, body);
     let answer = send_permitted(gate, timeouts, prepared, permitted, body).await?;
     if answer.response.status() != StatusCode::UNAUTHORIZED {
         return Ok(answer);
@@ -78,8 +78,17 @@ struct CopyState {
     is_unread: bool,
 }
 
-fn copy_body(method: &Method, body: WasiBody) -> (WasiBody, BodyCopy) {
-    let length = body.size_hint().exact();
+fn copy_body(prepared: &PreparedRequest, body: WasiBody) -> (WasiBody, BodyCopy) {
+    let announced = prepared.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    let length = body.size_hint().exact().or_else(|| announced?.trim().parse().ok());
+    copy_announced_body(&prepared.method, length, body)
+}
+
+fn copy_announced_body(
+    method: &Method,
+    length: Option<u64>,
+    body: WasiBody,
+) -> (WasiBody, BodyCopy) {
     // A body that is announced as empty is not read at all, and neither is one of these methods.
     let is_unread = [Method::GET, Method::HEAD].contains(method) && length.is_none();
     let is_whole = body.is_end_stream() || length == Some(0);
@@ -165,7 +174,17 @@ mod tests {
 
     /// Reads some frames of a body, and returns its copy.
     async fn copy_after(method: Method, body: WasiBody, frames: usize) -> Option<Bytes> {
-        let (mut body, copy) = copy_body(&method, body);
+        let length = body.size_hint().exact();
+        copy_announced(method, length, body, frames).await
+    }
+
+    async fn copy_announced(
+        method: Method,
+        length: Option<u64>,
+        body: WasiBody,
+        frames: usize,
+    ) -> Option<Bytes> {
+        let (mut body, copy) = copy_announced_body(&method, length, body);
         for _ in 0..frames {
             let _ = body.frame().await;
         }
@@ -187,6 +206,13 @@ mod tests {
             (pieces(vec![Ok(largest), Ok("x".into())]), 3, None),
         ] {
             assert_eq!(copy_after(Method::POST, body, frames).await, want);
+        }
+        // A header announced the length, and nobody reads on after the last byte.
+        for (length, frames, want) in
+            [(11, 2, Some("hello world".into())), (11, 1, None), (12, 2, None)]
+        {
+            let copied = copy_announced(Method::POST, Some(length), pieces(parts()), frames);
+            assert_eq!(copied.await, want, "{length} {frames}");
         }
         // The body of a GET is not read if its length is not announced.
         for (frames, want) in [(0, Some(Bytes::new())), (1, None), (3, Some("hello world".into()))]
