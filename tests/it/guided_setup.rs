@@ -278,5 +278,5 @@ fn topics_and_commands_are_explained() {
         home.run(words).ended(0).answers(&[want]);
     }
     home.run(&["help", "grnts"]).ended(2).remarks(&["did you mean \"grants\"?"]);
-    home.run(&["serve"]).ended(2).remarks(&["sallyport listen"]).hides(&["secret", "Usage"]);
+    home.run(&["server"]).ended(2).remarks(&["sallyport serve"]).hides(&["secret", "Usage"]);
 }
