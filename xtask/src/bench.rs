@@ -14,8 +14,11 @@ use crate::{
     process::{cargo_command, repository_root, run_for_output},
 };
 
+/// Measures one group.
+type GroupBenchmark = fn() -> Result<Vec<Figure>>;
+
 /// The groups of benchmarks, in the order of the table.
-const GROUPS: [(&str, fn() -> Result<Vec<Figure>>); 4] = [
+const GROUPS: [(&str, GroupBenchmark); 4] = [
     ("start", start::measure_starts),
     ("call", || run_bench("sallyport", "call", None)),
     ("python", || run_bench("sallyport", "python", None)),
