@@ -14,7 +14,8 @@ use sallyport_runtime::{
     session::{Events, PreparedSession, SessionSelector, SessionSpec},
 };
 use sallyport_session::{
-    self as session, FrontEndCommand, MemoryJournal, RestoredSession, SessionEvent, SessionParts,
+    self as session, FrontEndCommand, MemoryJournal, RestoredSession, SessionActivity,
+    SessionEvent, SessionParts,
     recording::{SessionRecorder, SessionReplay},
 };
 
@@ -41,6 +42,9 @@ struct RunSession<'a> {
     run_recording: RunRecording,
     /// The source of hints about the policy. A recording has none.
     settings: Option<&'a HostSettings>,
+    /// After a turn, the session says that it is ready for an input that nobody types. Whether that
+    /// arrives before the end is a matter of chance, so it is not reported.
+    has_ended_turn: bool,
 }
 
 pub(super) async fn run_prompt(
@@ -92,7 +96,13 @@ async fn ask_question(
         let started = session_started_event(&prepared.parts);
         let (session, events) = host.start_session(prepared)?;
         report.report_program_event(started);
-        Ok(RunSession { session, events, run_recording, settings: Some(&settings) })
+        Ok(RunSession {
+            session,
+            events,
+            run_recording,
+            settings: Some(&settings),
+            has_ended_turn: false,
+        })
     });
     let result = match run_session {
         Ok(mut run_session) => {
@@ -161,6 +171,7 @@ async fn replay_recording(
         events,
         run_recording: RunRecording::Replaying(session_replay),
         settings: None,
+        has_ended_turn: false,
     };
     let mut exit = Err(CommandFailure::new(ExitStatus::Failed, "the recording contains no input"));
     for input in inputs {
@@ -191,6 +202,7 @@ impl RunSession<'_> {
             };
             match event.map(|event| self.run_recording.record_event(event)) {
                 Some(SessionEvent::TurnEnded { reason, usage }) => {
+                    self.has_ended_turn = true;
                     self.stop_listening(report).await;
                     self.run_recording.finish_recording()?;
                     return Ok(report.report_end(
@@ -200,7 +212,7 @@ impl RunSession<'_> {
                         self.settings,
                     ));
                 }
-                Some(event) => report.report_event(&event),
+                Some(event) => self.report_event(&event, report),
                 None => return Err(session_ended_failure()),
             }
         }
@@ -210,7 +222,14 @@ impl RunSession<'_> {
     async fn stop_listening(&mut self, report: &mut RunReport<'_>) {
         self.session.stop_listening().await;
         while let Ok(event) = self.events.try_recv() {
-            report.report_event(&event);
+            self.report_event(&event, report);
+        }
+    }
+
+    fn report_event(&self, event: &SessionEvent, report: &mut RunReport<'_>) {
+        let is_ready = matches!(event, SessionEvent::State { state: SessionActivity::Ready });
+        if !(self.has_ended_turn && is_ready) {
+            report.report_event(event);
         }
     }
 
