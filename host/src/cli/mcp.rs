@@ -8,20 +8,17 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use clap::{Args as ClapArgs, ValueEnum};
 use sallyport_contract::Secret;
 use sallyport_mcp::{
     CallBroker, ConnectionEnd, HTTP_PATH, HttpEndpoint, McpServer, McpServerParts, NameStyle,
-    PluginWatch, ToolSelection, needs_token, serve_http, serve_stdio,
+    ToolSelection, needs_token, serve_http, serve_stdio,
 };
 use sallyport_policy::{ToolPattern, source::HintedError};
 use sallyport_runtime::{
-    Host, HostError, HostOptions,
-    config::{ConfigFlags, HostSettings},
-    registry::{PluginAvailability, PluginSelection},
+    Host, HostError, HostOptions, config::ConfigFlags, registry::PluginSelection,
 };
 use sallyport_untrusted_file as untrusted_file;
 use tokio::{
@@ -35,14 +32,9 @@ use super::{
     mcp_servers::{self, McpServerCommand},
     observers::CallObservers,
     output::CliOutput,
+    served_plugins::{ReloadCauses, keep_served_plugins},
     setup,
 };
-
-/// First wait for plugins that are still being compiled. It doubles while none gets ready.
-const COMPILED_WAIT_MIN: Duration = Duration::from_secs(5);
-
-/// Longest wait for plugins that are still being compiled.
-const COMPILED_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Size limit of the file of a token.
 const TOKEN_FILE_BYTES_MAX: u64 = 4096;
@@ -164,7 +156,9 @@ async fn serve(
     let end = tokio::select! {
         end = serving => end,
         // It never ends.
-        () = keep_plugins_current(&server, host, flags, causes, out) => ConnectionEnd::Stopped,
+        () = keep_served_plugins(host, flags, causes, || server.tool_count(), out) => {
+            ConnectionEnd::Stopped
+        }
     };
     match end {
         ConnectionEnd::ClosedByClient => ExitStatus::Done,
@@ -232,86 +226,6 @@ fn print_start(server: &McpServer, endpoint: Option<&HttpEndpoint>, out: &CliOut
     out.print_note(&format!("Serving {} tools over MCP on standard input.", server.tool_count()));
     if std::io::stdin().is_terminal() {
         out.print_hint("this command is for MCP clients, which start it; Ctrl-D ends it");
-    }
-}
-
-/// Loads the plugins anew on SIGHUP, when their files change, and when they have been compiled.
-async fn keep_plugins_current(
-    server: &McpServer,
-    host: &Host,
-    flags: &ConfigFlags,
-    mut causes: ReloadCauses,
-    out: &CliOutput,
-) {
-    let mut compiled_wait = COMPILED_WAIT_MIN;
-    loop {
-        let has_changed = tokio::select! {
-            () = causes.wait_for_change() => true,
-            () = tokio::time::sleep(compiled_wait), if is_compiling(host) => false,
-        };
-        compiled_wait = match reload(server, host, flags, has_changed, out).await || has_changed {
-            true => COMPILED_WAIT_MIN,
-            false => (compiled_wait * 2).min(COMPILED_WAIT_MAX),
-        };
-    }
-}
-
-/// Loads the plugins anew, and returns whether any is different then. If nothing is known to have
-/// changed, problems that were printed before are not printed again, because clients keep the log.
-async fn reload(
-    server: &McpServer,
-    host: &Host,
-    flags: &ConfigFlags,
-    has_changed: bool,
-    out: &CliOutput,
-) -> bool {
-    let reloaded = match setup::read_settings(flags) {
-        Ok(settings) => host.reload(&settings).await.map_err(CommandFailure::from),
-        Err(failure) => Err(failure),
-    };
-    match reloaded {
-        Ok(changes) => {
-            let is_different = !changes.is_empty();
-            if is_different || has_changed {
-                // A plugin that is rejected is new to nobody but the operator.
-                setup::print_load_problems(&host.registry(), out);
-            }
-            if is_different {
-                out.print_note(&format!("Plugins reloaded: {} tools.", server.tool_count()));
-            }
-            is_different
-        }
-        Err(failure) => {
-            out.print_warning(&format!("the plugins stay as they were: {failure}"));
-            false
-        }
-    }
-}
-
-fn is_compiling(host: &Host) -> bool {
-    let registry = host.registry();
-    registry.entries().any(|entry| *entry.availability() == PluginAvailability::Compiling)
-}
-
-/// What makes the server load its plugins anew: changed files, and SIGHUP.
-struct ReloadCauses {
-    watch: PluginWatch,
-    hangup: Signal,
-}
-
-impl ReloadCauses {
-    /// Notes both from now on.
-    fn new(settings: &HostSettings) -> Result<Self, CommandFailure> {
-        let watch = PluginWatch::new(settings.plugin_dirs.clone(), settings.paths.lock_file());
-        Ok(Self { watch, hangup: signal(SignalKind::hangup())? })
-    }
-
-    async fn wait_for_change(&mut self) {
-        tokio::select! {
-            () = self.watch.wait_for_change() => return,
-            _ = self.hangup.recv() => {}
-        }
-        self.watch.note_reload();
     }
 }
 

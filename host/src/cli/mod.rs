@@ -47,6 +47,7 @@ mod secret;
 mod secret_input;
 mod selftest;
 mod serve;
+mod served_plugins;
 mod session;
 mod setup;
 mod state;

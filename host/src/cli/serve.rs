@@ -24,6 +24,7 @@ use super::{
     mcp::StopSignals,
     observers::CallObservers,
     output::CliOutput,
+    served_plugins::{ReloadCauses, keep_served_plugins},
     setup,
 };
 
@@ -92,6 +93,8 @@ pub(super) async fn run(
     let tokens = TokenBook::open(token_path).map_err(token_failure)?;
     let (listener, tokens) = open_address(args.listen, tokens, out).await?;
     let signals = StopSignals::new()?;
+    // A change that comes while the plugins are being loaded counts as one after it.
+    let causes = ReloadCauses::new(&settings)?;
     let host = Arc::new(Host::open(&settings, host_options(observers, out)).await?);
     setup::print_load_problems(&host.registry(), out);
     let address = listener.local_addr()?;
@@ -102,7 +105,11 @@ pub(super) async fn run(
         overrides: (&args.model).into(),
         tokens,
     };
-    serve(&host, parts, listener, signals).await;
+    tokio::select! {
+        () = serve(&host, parts, listener, signals) => {}
+        // It never ends.
+        () = keep_served_plugins(&host, flags, causes, || host.tools().len(), out) => {}
+    }
     setup::print_shutdown(host.close_shared().await, out)
         .apply_to_result(Ok(ExitStatus::Interrupted))
 }

@@ -1,9 +1,11 @@
 //! `sallyport serve token …`, and where the service listens.
 
+use std::fs;
+
 use serde_json::json;
 
 use super::{ServiceProgram, home, talking_model, token};
-use crate::support::Home;
+use crate::support::{Home, patience::until_so};
 
 #[test]
 fn a_token_is_printed_once_and_refused_when_it_is_removed() {
@@ -60,5 +62,23 @@ fn what_is_wrong_with_the_command_line_is_said() {
     let home = home.file("service-tokens.toml", "broken");
     home.run(&["serve"]).ended(3).remarks(&["is not a file of tokens"]);
     home.run(&["serve", "token", "add", "ann", "--role", "user"]).ended(3);
-    assert_eq!(std::fs::read_to_string(home.path("service-tokens.toml")).unwrap(), "broken");
+    assert_eq!(fs::read_to_string(home.path("service-tokens.toml")).unwrap(), "broken");
+}
+
+/// Those that were still being compiled at the first start were missing until the next one.
+#[test]
+fn a_plugin_that_comes_while_the_service_runs_is_served() {
+    let model = talking_model();
+    let home = home(&model);
+    let ann = token(&home, "ann", "user");
+    let service = ServiceProgram::start(&home);
+    let has_tool = |name: &str| {
+        let listed = service.get(&ann, "/v1/tools");
+        listed["tools"].as_array().unwrap().iter().any(|tool| tool["id"] == name)
+    };
+    assert!(!has_tool("timer.set_timer"));
+    let home = home.plugins(&["timer"]);
+    until_so("the tool", || has_tool("timer.set_timer"));
+    fs::remove_dir_all(home.path("plugins/timer")).unwrap();
+    until_so("its removal", || !has_tool("timer.set_timer"));
 }
