@@ -2,11 +2,17 @@
 
 use std::time::Duration;
 
-use clap::{Subcommand, ValueEnum};
+use clap::{
+    Subcommand,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
 use sallyport_contract::{ApprovalAnswer, Consent, LOCAL_USER, text};
 use sallyport_runtime::{
     config::ConfigFlags,
-    gate::{now_ms, sealed_question::SealedQuestion},
+    gate::{
+        now_ms,
+        sealed_question::{AnswerWord, SealedQuestion},
+    },
     question_text::question_text,
 };
 use sallyport_store::{AnswerResult, HostStore, StoredAnswer, StoredQuestion};
@@ -57,7 +63,7 @@ pub(super) enum ApprovalCommand {
         /// The question; the start of its ID is enough
         id: String,
         /// The answer
-        #[arg(value_enum)]
+        #[arg(value_parser = answer_word_parser())]
         answer: Option<AnswerWord>,
         /// The hash that `approval show` printed; a yes applies to that question only
         #[arg(long, value_name = "HEX", requires = "answer")]
@@ -71,28 +77,18 @@ pub(super) enum ApprovalCommand {
     },
 }
 
-/// An answer on the command line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum AnswerWord {
-    /// Allow this one
-    Once,
-    /// Allow the same question until the session ends
-    Session,
-    /// Allow it, and add what is shown to the policy
-    Always,
-    /// Refuse this one
-    No,
-}
-
-impl AnswerWord {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Once => "once",
-            Self::Session => "session",
-            Self::Always => "always",
-            Self::No => "no",
-        }
-    }
+/// The answers on the command line, with what each does.
+fn answer_word_parser() -> impl TypedValueParser<Value = AnswerWord> {
+    let words = AnswerWord::ALL.map(|word| {
+        PossibleValue::new(word.as_str()).help(match word {
+            AnswerWord::Once => "Allow this one",
+            AnswerWord::Session => "Allow the same question until the session ends",
+            AnswerWord::Always => "Allow it, and add what is shown to the policy",
+            AnswerWord::No => "Refuse this one",
+        })
+    });
+    PossibleValuesParser::new(words)
+        .try_map(|word| AnswerWord::from_word(&word).ok_or("it is no answer"))
 }
 
 pub(super) async fn run_approval_command(
@@ -254,7 +250,7 @@ fn given_answer(
     folder: Option<&str>,
     reason: Option<&str>,
 ) -> Result<ApprovalAnswer, CommandFailure> {
-    question.answer_for_word(word.as_str(), folder, reason).ok_or_else(|| {
+    question.answer_for_word(word, folder, reason).ok_or_else(|| {
         let offered = question.offered_words().join(", ");
         let message = match question.request.needs_folder() {
             true if folder.is_none() => "the grant needs a folder, --folder FOLDER".to_owned(),

@@ -11,7 +11,10 @@ use axum::{
 };
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest};
 use sallyport_runtime::{
-    gate::{now_ms, sealed_question::SealedQuestion},
+    gate::{
+        now_ms,
+        sealed_question::{AnswerWord, SealedQuestion},
+    },
     question_text::question_text,
 };
 use sallyport_store::{AnswerResult, StoredAnswer, StoredQuestion};
@@ -59,8 +62,9 @@ pub(crate) struct ApprovalList {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AnswerToGive {
-    /// One of those that the question offers.
-    answer: GivenAnswerWord,
+    /// One of those that the question offers: `once` and `session` are for approvers, `always` is for
+    /// operators.
+    answer: AnswerWord,
     /// The hash of the question. Only a no needs none.
     hash: Option<String>,
     /// The folder, for a grant that needs one.
@@ -69,38 +73,13 @@ pub(crate) struct AnswerToGive {
     reason: Option<String>,
 }
 
-/// An answer in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum GivenAnswerWord {
-    /// Allow this one. For approvers.
-    Once,
-    /// Allow the same question until the session ends. For approvers.
-    Session,
-    /// Allow it, and add what is shown to the policy. For operators.
-    Always,
-    /// Refuse this one.
-    No,
-}
-
-impl GivenAnswerWord {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Once => "once",
-            Self::Session => "session",
-            Self::Always => "always",
-            Self::No => "no",
-        }
-    }
-}
-
 /// The answer counts.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AnswerTaken {
     /// The question.
     id: String,
     /// The answer.
-    answer: GivenAnswerWord,
+    answer: AnswerWord,
 }
 
 pub(crate) async fn list(
@@ -203,7 +182,7 @@ fn given_answer(
     given: &AnswerToGive,
 ) -> Result<ApprovalAnswer, Problem> {
     let AnswerToGive { answer, folder, reason, .. } = given;
-    let answer = question.answer_for_word(answer.as_str(), folder.as_deref(), reason.as_deref());
+    let answer = question.answer_for_word(*answer, folder.as_deref(), reason.as_deref());
     answer.ok_or_else(|| {
         let offered = question.offered_words().join(", ");
         let problem = Problem::bad_request("the question does not offer this answer");
@@ -217,7 +196,7 @@ fn given_answer(
 /// A yes names the question that its giver has seen. A no harms nobody.
 fn check_hash(given: &AnswerToGive, stored: &StoredQuestion) -> Result<(), Problem> {
     match &given.hash {
-        None if given.answer == GivenAnswerWord::No => Ok(()),
+        None if given.answer == AnswerWord::No => Ok(()),
         None => Err(Problem::bad_request("a yes needs the hash of the question")),
         Some(hash) if *hash == stored.hash => Ok(()),
         Some(_) => {

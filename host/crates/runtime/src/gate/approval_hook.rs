@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::oneshot;
 
-use super::sealed_question::{QuestionSeal, SealedQuestion};
+use super::sealed_question::{AnswerWord, QuestionSeal, SealedQuestion};
 use crate::question_text::question_text;
 
 /// The name of the hook among the carriers of answers.
@@ -116,7 +116,8 @@ impl ApprovalHook {
         if hash != seal.hash {
             return Err(HookError::OtherQuestion { program: program() });
         }
-        let answer = question.answer_for_word(&answer, folder.as_deref(), reason.as_deref());
+        let answer = AnswerWord::from_word(&answer)
+            .and_then(|word| question.answer_for_word(word, folder.as_deref(), reason.as_deref()));
         answer.ok_or_else(not_an_answer).map(Some)
     }
 

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest, GrantAnswer, GrantScope};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::now_ms;
@@ -15,6 +16,20 @@ const ID_CHARS: usize = 10;
 
 /// Random bytes in a question.
 const NONCE_BYTES: usize = 16;
+
+/// An answer in one word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AnswerWord {
+    /// Allow this one.
+    Once,
+    /// Allow the same question until the session ends.
+    Session,
+    /// Allow it, and add what is shown to the policy.
+    Always,
+    /// Refuse this one.
+    No,
+}
 
 /// A question as it was when it was asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,6 +59,26 @@ pub struct QuestionSeal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the stored question is not the one that was asked")]
 pub struct BrokenSealError;
+
+impl AnswerWord {
+    /// All words.
+    pub const ALL: [Self; 4] = [Self::Once, Self::Session, Self::Always, Self::No];
+
+    /// The word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Session => "session",
+            Self::Always => "always",
+            Self::No => "no",
+        }
+    }
+
+    /// Reads a word. `None` if it is none of them.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.as_str() == word)
+    }
+}
 
 impl SealedQuestion {
     /// Begins a question that expires after `time_max`.
@@ -76,20 +111,21 @@ impl SealedQuestion {
         serde_json::from_str(text).map_err(|_| BrokenSealError)
     }
 
-    /// Returns the answer that a word stands for: `once`, `session`, `always` or `no`. `None` if the
-    /// question does not offer it. `folder` is for a grant that needs one.
+    /// Returns the answer that a word stands for, or `None` if the question does not offer it.
+    /// `folder` is for a grant that needs one.
     pub fn answer_for_word(
         &self,
-        word: &str,
+        word: AnswerWord,
         folder: Option<&str>,
         reason: Option<&str>,
     ) -> Option<ApprovalAnswer> {
         let scope = match word {
-            "once" => GrantScope::Once,
-            "session" => GrantScope::Session,
-            "always" => GrantScope::Always,
-            "no" => return Some(ApprovalAnswer::No { reason: reason.map(str::to_owned) }),
-            _ => return None,
+            AnswerWord::Once => GrantScope::Once,
+            AnswerWord::Session => GrantScope::Session,
+            AnswerWord::Always => GrantScope::Always,
+            AnswerWord::No => {
+                return Some(ApprovalAnswer::No { reason: reason.map(str::to_owned) });
+            }
         };
         let answer = match (scope, folder) {
             (scope, Some(folder)) => {
@@ -186,12 +222,15 @@ pub(crate) mod tests {
         ];
         for (rule, word, want) in rows {
             let question = SealedQuestion::new(request(rule), Duration::from_secs(60));
-            assert_eq!(question.answer_for_word(word, None, Some("why")), want, "{word} {rule:?}");
+            let answer = |folder, reason| {
+                let known = AnswerWord::from_word(word)?;
+                question.answer_for_word(known, folder, reason)
+            };
+            assert_eq!(answer(None, Some("why")), want, "{word} {rule:?}");
             let offered = question.offered_words().contains(&word);
             assert_eq!(offered, want.is_some(), "{word} {rule:?}");
             if word != "no" {
-                let in_folder = question.answer_for_word(word, Some("/tmp"), None);
-                assert_eq!(in_folder, None, "it is not about a grant: {word}");
+                assert_eq!(answer(Some("/tmp"), None), None, "it is not about a grant: {word}");
             }
         }
     }
