@@ -8,6 +8,7 @@ use std::{
     convert::Infallible, error::Error, future::Future, net::SocketAddr, sync::Arc, time::Duration,
 };
 
+use constant_time_eq::constant_time_eq;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited, combinators::BoxBody};
 use hyper::{
@@ -183,7 +184,7 @@ impl GuardedService {
         let Some(token) = &self.token else { return true };
         let shown = request.headers().get(header::AUTHORIZATION);
         let shown = shown.and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
-        shown.is_some_and(|shown| are_equal(shown, token.expose().as_bytes()))
+        shown.is_some_and(|shown| constant_time_eq(shown, token.expose().as_bytes()))
     }
 }
 
@@ -203,12 +204,6 @@ where
         Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "the body has no end")),
         Err(_) => Err((StatusCode::REQUEST_TIMEOUT, "the body took longer than 30 seconds")),
     }
-}
-
-/// Compares in a time that does not depend on where the difference is.
-fn are_equal(one: &[u8], other: &[u8]) -> bool {
-    let difference = one.iter().zip(other).fold(0, |sum, (a, b)| sum | (a ^ b));
-    one.len() == other.len() && difference == 0
 }
 
 fn text_response(status: StatusCode, text: &'static str) -> HttpResponse {

@@ -70,12 +70,13 @@ fn find_caller(
         problem.with_detail("send it as `Authorization: Bearer TOKEN`")
     })?;
     let unknown = || Problem::new(ProblemKind::Unauthorized, "the token is not valid");
-    let user = service.tokens.find_user(token).ok_or_else(unknown)?;
+    let token_hash = hash_token(token);
+    let user = service.tokens.find_user_of_hash(&token_hash).ok_or_else(unknown)?;
     if user.role < role {
         let title = format!("this needs the role {role}, and yours is {}", user.role);
         return Err(Problem::new(ProblemKind::RoleMissing, title));
     }
-    Ok(RequestCaller { user, token_hash: hash_token(token) })
+    Ok(RequestCaller { user, token_hash })
 }
 
 /// The token of a request. A request with several has none, because it is not clear which counts.

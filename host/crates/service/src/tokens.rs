@@ -8,6 +8,7 @@ use std::{
     time::SystemTime,
 };
 
+use constant_time_eq::constant_time_eq;
 use data_encoding::HEXLOWER;
 use sallyport_contract::{LOCAL_USER, Secret};
 use sallyport_runtime::gate::now_ms;
@@ -77,19 +78,14 @@ impl TokenBook {
         Ok(token)
     }
 
-    /// Returns the user of a token, if it is valid at this moment.
-    pub fn find_user(&self, token: &str) -> Option<ServiceUser> {
-        self.find_user_of_hash(&hash_token(token))
-    }
-
-    /// Returns the user of a token by its hash. Compares it with all tokens, so the time does not
-    /// depend on which one it is like.
+    /// Returns the user of the token with a hash, if it is valid at this moment. Compares it with all
+    /// tokens, so the time does not depend on which one it is like.
     pub fn find_user_of_hash(&self, hash: &[u8; 32]) -> Option<ServiceUser> {
         let now_ms = now_ms();
         let read = self.current();
         let known = read.tokens.iter().chain(&self.one_time);
         known.fold(None, |found, token| {
-            let is_equal = are_equal(&token.hash, hash) && token.is_valid(now_ms);
+            let is_equal = constant_time_eq(&token.hash, hash) && token.is_valid(now_ms);
             if is_equal { Some(token.user.clone()) } else { found }
         })
     }
@@ -140,11 +136,6 @@ impl KnownToken {
     }
 }
 
-/// Compares in a time that does not depend on where the difference is.
-fn are_equal(one: &[u8; 32], other: &[u8; 32]) -> bool {
-    one.iter().zip(other).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
-}
-
 #[cfg(test)]
 mod tests {
     use std::{fs, time::Duration};
@@ -158,6 +149,10 @@ mod tests {
         add_token(path, new).unwrap()
     }
 
+    fn find_user(book: &TokenBook, token: &str) -> Option<ServiceUser> {
+        book.find_user_of_hash(&hash_token(token))
+    }
+
     #[test]
     fn a_token_counts_from_its_making_to_its_removal() {
         let folder = tempfile::tempdir().unwrap();
@@ -166,17 +161,17 @@ mod tests {
         assert!(book.is_empty());
         let token = add(&path, "laptop", None);
         let user = ServiceUser { name: "ann".to_owned(), role: UserRole::Approver };
-        assert_eq!(book.find_user(token.expose()), Some(user));
+        assert_eq!(find_user(&book, token.expose()), Some(user));
         for wrong in ["", "sallyport_", &token.expose()[1..], &format!("{} ", token.expose())] {
-            assert_eq!(book.find_user(wrong), None, "{wrong}");
+            assert_eq!(find_user(&book, wrong), None, "{wrong}");
         }
         let expired = add(&path, "old", Some(Duration::ZERO));
-        assert_eq!(book.find_user(expired.expose()), None, "it has expired");
+        assert_eq!(find_user(&book, expired.expose()), None, "it has expired");
         remove_token(&path, "laptop").unwrap();
-        assert_eq!(book.find_user(token.expose()), None, "it was removed");
+        assert_eq!(find_user(&book, token.expose()), None, "it was removed");
         assert!(book.is_empty());
         let one_time = book.add_one_time_token().unwrap();
-        assert_eq!(book.find_user(one_time.expose()).unwrap().role, UserRole::Operator);
+        assert_eq!(find_user(&book, one_time.expose()).unwrap().role, UserRole::Operator);
     }
 
     #[test]
@@ -187,10 +182,10 @@ mod tests {
         let token = add(&path, "laptop", None);
         let whole = fs::read(&path).unwrap();
         fs::write(&path, "broken").unwrap();
-        assert_eq!(book.find_user(token.expose()), None);
+        assert_eq!(find_user(&book, token.expose()), None);
         assert!(book.problem().is_some());
         fs::write(&path, whole).unwrap();
-        assert!(book.find_user(token.expose()).is_some());
+        assert!(find_user(&book, token.expose()).is_some());
         assert_eq!(book.problem(), None);
     }
 }
