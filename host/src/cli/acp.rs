@@ -20,9 +20,9 @@ use super::{
     consent,
     exit::{CommandFailure, ExitStatus},
     guided_setup::{self, SetupArgs},
-    mcp::StopSignals,
     observers::CallObservers,
     output::CliOutput,
+    serving::StopSignals,
     setup,
 };
 

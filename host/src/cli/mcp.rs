@@ -21,10 +21,7 @@ use sallyport_runtime::{
     Host, HostError, HostOptions, config::ConfigFlags, registry::PluginSelection,
 };
 use sallyport_untrusted_file as untrusted_file;
-use tokio::{
-    net::TcpListener,
-    signal::unix::{Signal, SignalKind, signal},
-};
+use tokio::net::TcpListener;
 
 use super::{
     consent,
@@ -32,7 +29,7 @@ use super::{
     mcp_servers::{self, McpServerCommand},
     observers::CallObservers,
     output::CliOutput,
-    served_plugins::{ReloadCauses, keep_served_plugins},
+    serving::{ReloadCauses, StopSignals, keep_served_plugins},
     setup,
 };
 
@@ -226,27 +223,5 @@ fn print_start(server: &McpServer, endpoint: Option<&HttpEndpoint>, out: &CliOut
     out.print_note(&format!("Serving {} tools over MCP on standard input.", server.tool_count()));
     if std::io::stdin().is_terminal() {
         out.print_hint("this command is for MCP clients, which start it; Ctrl-D ends it");
-    }
-}
-
-/// The signals that end the program. SIGHUP is not among them: it means to load the plugins anew,
-/// and a client that is gone has closed standard input.
-pub(super) struct StopSignals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl StopSignals {
-    /// Handles the signals from now on.
-    pub(super) fn new() -> Result<Self, CommandFailure> {
-        let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
-        Ok(Self { interrupt: interrupt?, terminate: terminate? })
-    }
-
-    pub(super) async fn wait_for_stop(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
     }
 }

@@ -47,7 +47,7 @@ mod secret;
 mod secret_input;
 mod selftest;
 mod serve;
-mod served_plugins;
+mod serving;
 mod session;
 mod setup;
 mod state;

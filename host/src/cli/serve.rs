@@ -21,10 +21,9 @@ use super::{
     args::{ModelArgs, OutputArgs, OutputFormat, duration},
     consent,
     exit::{CommandFailure, ExitStatus},
-    mcp::StopSignals,
     observers::CallObservers,
     output::CliOutput,
-    served_plugins::{ReloadCauses, keep_served_plugins},
+    serving::{ReloadCauses, StopSignals, keep_served_plugins},
     setup,
 };
 

@@ -1,5 +1,5 @@
-//! The plugins of a program that serves others: loaded anew when they change, and when they have been
-//! compiled.
+//! What programs that serve others have in common: their plugins are loaded anew when they change and
+//! when they have been compiled, and the same signals end them.
 
 use std::time::Duration;
 
@@ -98,5 +98,27 @@ impl ReloadCauses {
             _ = self.hangup.recv() => {}
         }
         self.watch.note_reload();
+    }
+}
+
+/// The signals that end the program. SIGHUP is not among them: it means to load the plugins anew,
+/// and a client that is gone has closed standard input.
+pub(super) struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    /// Handles the signals from now on.
+    pub(super) fn new() -> Result<Self, CommandFailure> {
+        let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+        Ok(Self { interrupt: interrupt?, terminate: terminate? })
+    }
+
+    pub(super) async fn wait_for_stop(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 }
