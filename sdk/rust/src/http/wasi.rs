@@ -35,13 +35,13 @@ struct Exchange {
 }
 
 /// Why a body was not written to its end.
-enum WriteError {
+enum BodyWriteError {
     /// Nobody reads it any more.
     Closed,
     Failed(HttpError),
 }
 
-impl From<HttpError> for WriteError {
+impl From<HttpError> for BodyWriteError {
     fn from(error: HttpError) -> Self {
         Self::Failed(error)
     }
@@ -172,18 +172,18 @@ impl Exchange {
         if !bytes.is_empty() {
             let stream = body.write().map_err(|()| refused("the body"))?;
             match self.write_all(&stream, bytes) {
-                Err(WriteError::Closed) => return Ok(()),
-                Err(WriteError::Failed(error)) => return Err(error),
+                Err(BodyWriteError::Closed) => return Ok(()),
+                Err(BodyWriteError::Failed(error)) => return Err(error),
                 Ok(()) => {}
             }
         }
         OutgoingBody::finish(body, None).map_err(|e| self.error(e))
     }
 
-    fn write_all(&self, stream: &OutputStream, mut rest: &[u8]) -> Result<(), WriteError> {
+    fn write_all(&self, stream: &OutputStream, mut rest: &[u8]) -> Result<(), BodyWriteError> {
         let failed = |error| match error {
-            StreamError::Closed => WriteError::Closed,
-            error => WriteError::Failed(self.stream_error(error)),
+            StreamError::Closed => BodyWriteError::Closed,
+            error => BodyWriteError::Failed(self.stream_error(error)),
         };
         while !rest.is_empty() {
             self.wait(stream.subscribe())?;
