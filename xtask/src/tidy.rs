@@ -27,6 +27,8 @@ const OWNERS: [(&str, &[&str]); 9] = [
         "reqwest",
         &[
             "host/crates/connections/Cargo.toml",
+            "host/crates/http-client/Cargo.toml",
+            "host/crates/mcp-client/Cargo.toml",
             "host/crates/model/Cargo.toml",
             "host/crates/packages/Cargo.toml",
         ],

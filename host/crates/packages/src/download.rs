@@ -1,15 +1,11 @@
 //! Downloads from the index, with one client and limited response sizes.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use reqwest::{Client, Response, StatusCode, header, redirect};
-use rustls::{ClientConfig, RootCertStore, crypto};
-use rustls_platform_verifier::BuilderVerifierExt;
 use sallyport_contract::services::PackageFetchError;
+use sallyport_http_client::client_builder;
 use url::Url;
-
-/// Maximum wait for a connection.
-pub(crate) const CONNECT_TIME_MAX: Duration = Duration::from_secs(15);
 
 /// Maximum wait for a complete response. A guest waits for it within its own time limit.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(120);
@@ -36,7 +32,6 @@ pub(crate) struct IndexPage {
 
 /// Builds a client. For a plain http index it trusts no certificate, so a redirect to https fails.
 pub(crate) fn build_client(is_https: bool) -> Result<Client, String> {
-    let tls = tls_config(is_https).map_err(|error| format!("cannot set up TLS: {error}"))?;
     let onwards = redirect::Policy::custom(move |attempt| {
         if attempt.previous().len() > REDIRECTS_MAX {
             attempt.error("too many redirects")
@@ -46,27 +41,9 @@ pub(crate) fn build_client(is_https: bool) -> Result<Client, String> {
             attempt.follow()
         }
     });
-    let client = Client::builder()
-        .tls_backend_preconfigured(tls)
-        .no_proxy()
-        .redirect(onwards)
-        .connect_timeout(CONNECT_TIME_MAX)
-        .timeout(ANSWER_TIME_MAX)
-        .user_agent(concat!("sallyport/", env!("CARGO_PKG_VERSION")));
-    client.build().map_err(|error| error.to_string())
-}
-
-/// The TLS settings. For plain http no certificate is trusted.
-pub(crate) fn tls_config(is_https: bool) -> Result<ClientConfig, rustls::Error> {
-    let builder = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()?;
-    let mut config = match is_https {
-        true => builder.with_platform_verifier()?.with_no_client_auth(),
-        false => builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth(),
-    };
-    // The client speaks nothing else, so a server need not guess.
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(config)
+    let builder = client_builder(is_https).map_err(|error| error.to_string())?;
+    let builder = builder.redirect(onwards).timeout(ANSWER_TIME_MAX);
+    builder.build().map_err(|error| error.to_string())
 }
 
 /// Fetches the page of a project; `None` if the index does not have the project.

@@ -4,26 +4,14 @@
 //! So a name that resolves to the private network is refused unless the operator allows it, also
 //! after a redirect, and the connection goes to the address that was checked.
 
-use std::{
-    error::Error,
-    io,
-    net::{IpAddr, SocketAddr},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{error::Error, net::IpAddr, sync::Arc, time::Duration};
 
-use reqwest::{
-    Client, Response, StatusCode,
-    dns::{Name, Resolve, Resolving},
-    redirect,
-};
+use reqwest::{Client, Response, StatusCode, redirect};
+use sallyport_http_client::{AddressCheck, AddressRefused, client_builder, refused_address};
 use thiserror::Error as ThisError;
 use url::{Host, Url};
 
-use crate::download::{CONNECT_TIME_MAX, REDIRECTS_MAX, tls_config};
+use crate::download::REDIRECTS_MAX;
 
 /// Maximum time of a whole download. A component of 64 MiB takes as long on a slow line.
 const DOWNLOAD_TIME_MAX: Duration = Duration::from_secs(10 * 60);
@@ -81,21 +69,20 @@ pub enum DownloadError {
 pub async fn download_file(address: &str, rules: DownloadRules) -> Result<Vec<u8>, DownloadError> {
     let url = check_address(address, rules)?;
     let server = url.host_str().unwrap_or_default().to_owned();
-    let has_met_private = Arc::new(AtomicBool::new(false));
-    let failed = |error: &dyn Error| match has_met_private.load(Ordering::Relaxed) {
-        true => DownloadError::Private(server.clone()),
-        false => {
+    let failed = |error: &reqwest::Error| match refused_address(error) {
+        Some(_) => DownloadError::Private(server.clone()),
+        None => {
             DownloadError::Connection { server: server.clone(), reason: innermost_reason(error) }
         }
     };
-    let client = build_client(url.scheme() == "https", rules, &has_met_private)
+    let client = build_client(url.scheme() == "https", rules)
         .map_err(|reason| DownloadError::Connection { server: server.clone(), reason })?;
     let response = client.get(url).send().await.map_err(|error| failed(&error))?;
     if response.status() != StatusCode::OK {
         let status = response.status().to_string();
         return Err(DownloadError::Status { server: server.clone(), status });
     }
-    read_file(response, rules.bytes_max, &|error| failed(error)).await
+    read_file(response, rules.bytes_max, failed).await
 }
 
 /// The address as a URL, if a download may begin there.
@@ -135,13 +122,7 @@ fn is_this_machine(url: &Url) -> bool {
     }
 }
 
-fn build_client(
-    is_https: bool,
-    rules: DownloadRules,
-    has_met_private: &Arc<AtomicBool>,
-) -> Result<Client, String> {
-    let tls = tls_config(is_https).map_err(|error| format!("cannot set up TLS: {error}"))?;
-    let met_by_redirect = Arc::clone(has_met_private);
+fn build_client(is_https: bool, rules: DownloadRules) -> Result<Client, String> {
     let onwards = redirect::Policy::custom(move |attempt| {
         if attempt.previous().len() > REDIRECTS_MAX {
             return attempt.error("it redirects too often");
@@ -150,51 +131,26 @@ fn build_client(
             return attempt.error("it redirects away from https");
         }
         if !rules.allows_private && is_private_literal(attempt.url(), rules.is_public) {
-            met_by_redirect.store(true, Ordering::Relaxed);
-            return attempt.error("it redirects to the private network");
+            let host = attempt.url().host_str().unwrap_or_default().to_owned();
+            return attempt.error(AddressRefused(host));
         }
         attempt.follow()
     });
-    let resolver = DownloadResolver { rules, has_met_private: Arc::clone(has_met_private) };
-    let client = Client::builder()
-        .tls_backend_preconfigured(tls)
-        .no_proxy()
+    let check =
+        AddressCheck::new(move |_, address| rules.allows_private || (rules.is_public)(address));
+    let builder = client_builder(is_https).map_err(|error| error.to_string())?;
+    let builder = builder
         .redirect(onwards)
-        .dns_resolver(Arc::new(resolver))
-        .connect_timeout(CONNECT_TIME_MAX)
+        .dns_resolver(Arc::new(check))
         .read_timeout(SILENCE_MAX)
-        .timeout(DOWNLOAD_TIME_MAX)
-        .user_agent(concat!("sallyport/", env!("CARGO_PKG_VERSION")));
-    client.build().map_err(|error| error.to_string())
-}
-
-/// Resolves names, and keeps only addresses that a download may go to.
-struct DownloadResolver {
-    rules: DownloadRules,
-    has_met_private: Arc<AtomicBool>,
-}
-
-impl Resolve for DownloadResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let (rules, has_met_private) = (self.rules, Arc::clone(&self.has_met_private));
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let is_allowed =
-                |address: &SocketAddr| rules.allows_private || (rules.is_public)(address.ip());
-            let (allowed, private): (Vec<_>, Vec<_>) = found.partition(is_allowed);
-            if allowed.is_empty() && !private.is_empty() {
-                has_met_private.store(true, Ordering::Relaxed);
-                return Err(io::Error::other("its address is private").into());
-            }
-            Ok(Box::new(allowed.into_iter()) as Box<dyn Iterator<Item = SocketAddr> + Send>)
-        })
-    }
+        .timeout(DOWNLOAD_TIME_MAX);
+    builder.build().map_err(|error| error.to_string())
 }
 
 async fn read_file(
     mut response: Response,
     bytes_max: u64,
-    failed: &(dyn Fn(&dyn Error) -> DownloadError + Sync),
+    failed: impl Fn(&reqwest::Error) -> DownloadError,
 ) -> Result<Vec<u8>, DownloadError> {
     let too_large = DownloadError::TooLarge(bytes_max >> 20);
     if response.content_length().is_some_and(|length| length > bytes_max) {

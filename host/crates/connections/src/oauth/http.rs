@@ -4,16 +4,11 @@
 //! environment. A name must not lead to an address of this machine or of a private network unless the
 //! definition names this machine itself, because a service could otherwise make the host ask others.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
-use reqwest::{
-    Client, Response,
-    dns::{Addrs, Name, Resolve, Resolving},
-    redirect,
-};
-use rustls::{ClientConfig, RootCertStore, crypto};
-use rustls_platform_verifier::BuilderVerifierExt;
+use reqwest::{Client, Response};
 use sallyport_contract::Secret;
+use sallyport_http_client::{AddressCheck, client_builder, refused_address};
 use sallyport_policy::is_public_address;
 use serde_json::Value;
 use url::{Host, Url};
@@ -54,15 +49,9 @@ impl ServiceHttp {
     /// The system's certificates cannot be read.
     pub fn new(https: bool) -> Result<Self, ServiceHttpError> {
         let failed = |error: &dyn std::fmt::Display| ServiceHttpError::Failed(error.to_string());
-        let tls = tls_config(https).map_err(|error| failed(&error))?;
-        let client = Client::builder()
-            .tls_backend_preconfigured(tls)
-            .no_proxy()
-            .redirect(redirect::Policy::none())
-            .timeout(ANSWER_TIME_MAX)
-            .dns_resolver(Arc::new(PublicResolver))
-            .user_agent(concat!("sallyport/", env!("CARGO_PKG_VERSION")))
-            .build();
+        let builder = client_builder(https).map_err(|error| failed(&error))?;
+        let builder = builder.timeout(ANSWER_TIME_MAX);
+        let client = builder.dns_resolver(Arc::new(AddressCheck::new(may_be_reached))).build();
         Ok(Self { client: client.map_err(|error| failed(&error))? })
     }
 
@@ -133,6 +122,9 @@ async fn read_body(mut response: Response) -> Result<Vec<u8>, ServiceHttpError> 
 
 /// The reason without the address, whose query could be private.
 fn connection_error(error: &reqwest::Error) -> ServiceHttpError {
+    if let Some(refused) = refused_address(error) {
+        return ServiceHttpError::NotPublic(refused.0.clone());
+    }
     ServiceHttpError::Failed(if error.is_timeout() {
         "it did not answer in time".to_owned()
     } else if error.is_connect() {
@@ -145,40 +137,18 @@ fn connection_error(error: &reqwest::Error) -> ServiceHttpError {
 /// Checks a host that is an address. This machine is allowed, since the definition names it.
 fn check_literal_address(url: &Url) -> Result<(), ServiceHttpError> {
     let address = match url.host() {
-        Some(Host::Ipv4(address)) => address.into(),
-        Some(Host::Ipv6(address)) => address.into(),
+        Some(Host::Ipv4(address)) => IpAddr::from(address),
+        Some(Host::Ipv6(address)) => IpAddr::from(address),
         Some(Host::Domain(_)) | None => return Ok(()),
     };
-    let is_allowed = is_public_address(address) || std::net::IpAddr::is_loopback(&address);
+    let is_allowed = is_public_address(address) || address.is_loopback();
     is_allowed.then_some(()).ok_or_else(|| ServiceHttpError::NotPublic(address.to_string()))
 }
 
-/// Resolves names to public addresses only; "localhost" is this machine.
-struct PublicResolver;
-
-impl Resolve for PublicResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        Box::pin(async move {
-            let is_local = name.as_str() == "localhost";
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let fits = |address: &SocketAddr| match is_local {
-                true => address.ip().is_loopback(),
-                false => is_public_address(address.ip()),
-            };
-            let addresses: Vec<SocketAddr> = found.filter(fits).collect();
-            match addresses.is_empty() {
-                true => Err(ServiceHttpError::NotPublic(name.as_str().to_owned()).into()),
-                false => Ok(Box::new(addresses.into_iter()) as Addrs),
-            }
-        })
+/// Whether a name may lead to an address: a public one, and "localhost" to this machine.
+fn may_be_reached(name: &str, address: IpAddr) -> bool {
+    match name == "localhost" {
+        true => address.is_loopback(),
+        false => is_public_address(address),
     }
-}
-
-fn tls_config(https: bool) -> Result<ClientConfig, rustls::Error> {
-    let builder = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()?;
-    Ok(match https {
-        true => builder.with_platform_verifier()?.with_no_client_auth(),
-        false => builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth(),
-    })
 }

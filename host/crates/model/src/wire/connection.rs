@@ -7,6 +7,7 @@ use reqwest::{
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION},
 };
 use sallyport_contract::text;
+use sallyport_http_client::error_causes;
 use serde_json::Value;
 
 use super::{
@@ -105,7 +106,7 @@ impl ProviderConnection {
         &self,
         sent: reqwest::Result<Response>,
     ) -> Result<Response, ModelError> {
-        let response = sent.map_err(|e| self.provider.unreachable_error(&http::error_chain(&e)))?;
+        let response = sent.map_err(|e| self.provider.unreachable_error(&error_causes(&e)))?;
         match response.status() {
             status if status.is_success() => Ok(response),
             status if status.is_redirection() => Err(self.redirect_error(&response)),

@@ -1,17 +1,11 @@
 //! The HTTP client: requests to one server, and bodies with limits on length and silence.
 
-use std::error::Error as _;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Stream, TryStreamExt, stream};
-use reqwest::{Client, Response, redirect};
-use rustls::{ClientConfig, RootCertStore, crypto};
-use rustls_platform_verifier::BuilderVerifierExt;
-
-/// Longest wait for a connection. A server that takes longer is treated as unreachable.
-const CONNECT_TIME_MAX: Duration = Duration::from_secs(15);
+use reqwest::{Client, Response};
+use sallyport_http_client::{client_builder, error_causes};
 
 /// Longest silence within an answer. Models think for minutes without output, but a dead connection
 /// stays silent forever.
@@ -40,27 +34,7 @@ pub(crate) enum ResponseBodyError {
 /// Builds a client that connects only to the named server: it ignores proxy variables and follows
 /// no redirects.
 pub(crate) fn build_client(https: bool) -> Result<Client, String> {
-    let tls = tls_config(https).map_err(|e| format!("cannot set up TLS: {e}"))?;
-    Client::builder()
-        .tls_backend_preconfigured(tls)
-        .no_proxy()
-        .redirect(redirect::Policy::none())
-        .connect_timeout(CONNECT_TIME_MAX)
-        .user_agent(concat!("sallyport/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .map_err(|e| error_chain(&e))
-}
-
-/// Returns the TLS configuration. The system's certificates are read for https only, because
-/// reading them takes time and can fail. A client for plain http trusts no certificate.
-fn tls_config(https: bool) -> Result<ClientConfig, rustls::Error> {
-    let builder = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()?;
-    Ok(if https {
-        builder.with_platform_verifier()?.with_no_client_auth()
-    } else {
-        builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth()
-    })
+    client_builder(https).map_err(|e| e.to_string())?.build().map_err(|e| error_causes(&e))
 }
 
 /// Returns the body piece by piece: at most `bytes_max` bytes, and never a long silence.
@@ -72,7 +46,7 @@ pub(crate) fn body_pieces(
         let chunk = tokio::time::timeout(SILENCE_TIME_MAX, response.chunk());
         let chunk =
             chunk.await.map_err(|_| ResponseBodyError::Silent { time: SILENCE_TIME_MAX })?;
-        let Some(chunk) = chunk.map_err(|e| ResponseBodyError::Cut(error_chain(&e)))? else {
+        let Some(chunk) = chunk.map_err(|e| ResponseBodyError::Cut(error_causes(&e)))? else {
             return Ok(None);
         };
         let left = left.checked_sub(chunk.len()).ok_or(ResponseBodyError::TooLong { bytes_max })?;
@@ -90,19 +64,4 @@ pub(crate) async fn read_body(
         Ok(all)
     };
     body_pieces(response, bytes_max).try_fold(Vec::new(), join).await
-}
-
-/// Returns an error with its causes on one line. The last cause helps users most.
-pub(crate) fn error_chain(error: &reqwest::Error) -> String {
-    let mut text = String::new();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let words = error.to_string();
-        if !text.ends_with(&words) {
-            text.push_str(if text.is_empty() { "" } else { ": " });
-            text.push_str(&words);
-        }
-        cause = error.source();
-    }
-    if text.is_empty() { "the connection failed".to_owned() } else { text }
 }
