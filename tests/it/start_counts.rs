@@ -72,7 +72,7 @@ fn a_start_reads_no_component_that_has_not_changed() {
     check(&["tool", "list"], &plugins, &kept);
     check(&["plugin", "list"], &plugins, &kept);
     check(&["policy"], &plugins, &kept);
-    // The code is checked against its sum, and then mapped.
+    // The code is opened to see its stamp, and then mapped.
     let called = [kept.as_slice(), &[(".sum", 1), (".cwasm", 2)]].concat();
     check(&["call", "clock.get_time"], &plugins, &called);
 }

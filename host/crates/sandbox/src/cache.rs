@@ -2,12 +2,13 @@
 //! nothing.
 //!
 //! A compiled component is native code, so the folder must be trustworthy. It belongs to this user,
-//! no other user can write to it, and every file is checked against its hash before it is mapped. A
-//! file that fails a check is never run: its component is compiled again and the file replaced.
+//! no other user can write to it, and every file is checked against its hash before it is mapped,
+//! unless its stamp is the same as at an earlier check. A file that fails a check is never run: its
+//! component is compiled again and the file replaced.
 //!
 //! Layout:
 //!
-//! - `KEY.cwasm` and `KEY.sum`: the code and its hash. The key covers the component's digest and
+//! - `KEY.cwasm` and `KEY.sum`: the code, and its hash with the stamp of the last check. The key covers the component's digest and
 //!   the engine's settings.
 //! - `KEY-LIMITS.refused`: present if compiling would end in the same refusal again.
 //! - `KEY.lock`: present while a process compiles the component.
@@ -28,8 +29,11 @@ use std::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    time::SystemTime,
 };
 
+use sallyport_untrusted_file::FileStamp;
+use serde::{Deserialize, Serialize};
 use wasmtime::component::Component;
 
 use crate::{
@@ -44,6 +48,9 @@ pub(crate) const METADATA_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// A stored refusal is one sentence of the compiler; at most this much of a file is read.
 const REFUSAL_BYTES_MAX: u64 = 64 * 1024;
+
+/// At most this much of a sum is read.
+const SUM_BYTES_MAX: u64 = 4 * 1024;
 
 /// Cache hits and misses since the process started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -310,23 +317,57 @@ fn map_verified(engine: &wasmtime::Engine, path: &Path) -> Option<Component> {
     if is_intact(path) { map_component(engine, path) } else { None }
 }
 
-/// Whether the file's hash matches the stored one.
+/// The file beside compiled code that says what it has to be.
+#[derive(Serialize, Deserialize)]
+struct CodeSum {
+    /// The hash of the code, in hexadecimal.
+    hash: String,
+    /// The stamp of the file when its contents had this hash.
+    #[serde(default)]
+    stamp: Option<FileStamp>,
+}
+
+impl CodeSum {
+    fn read(path: &Path) -> io::Result<Self> {
+        let mut text = String::new();
+        open_private(path)?.take(SUM_BYTES_MAX).read_to_string(&mut text)?;
+        Ok(serde_json::from_str(&text)?)
+    }
+
+    fn write(&self, path: &Path) -> io::Result<()> {
+        write_atomically(path, &serde_json::to_vec(self)?)
+    }
+}
+
+/// Whether compiled code is that of its sum. Code whose stamp is the one of an earlier comparison is
+/// not read again, because the code of an interpreter takes longer to hash than to run.
 fn is_intact(path: &Path) -> bool {
-    let sums = || {
-        let mut file = open_private(path)?;
+    let compare = || {
+        let file = open_private(path)?;
+        // Read before the code, so that newer code is not trusted by this stamp.
+        let stamp = FileStamp::from(&file.metadata()?);
+        let sum_path = path.with_extension("sum");
+        let known = CodeSum::read(&sum_path)?;
+        if known.stamp == Some(stamp) {
+            return io::Result::Ok(true);
+        }
         let mut hasher = blake3::Hasher::new();
-        io::copy(&mut file, &mut hasher)?;
-        let mut sum = String::new();
-        open_private(&path.with_extension("sum"))?.take(64).read_to_string(&mut sum)?;
-        io::Result::Ok(hasher.finalize().to_hex().as_str() == sum)
+        hasher.update_reader(file)?;
+        let is_same = hasher.finalize().to_hex().as_str() == known.hash;
+        if is_same && stamp.is_settled(SystemTime::now()) {
+            // If it cannot be kept, the next start reads the code again.
+            let _ = CodeSum { stamp: Some(stamp), ..known }.write(&sum_path);
+        }
+        Ok(is_same)
     };
-    sums().unwrap_or(false)
+    compare().unwrap_or(false)
 }
 
 #[expect(unsafe_code, reason = "mapping native code; the caller has checked owner and hash")]
 fn map_component(engine: &wasmtime::Engine, path: &Path) -> Option<Component> {
     // SAFETY: `store` wrote the file with the compiler's output, it is in a folder that only this
-    // user can write to, it is a regular file of this user, and its hash matched a moment ago.
+    // user can write to, it is a regular file of this user, and its hash matched a moment ago or
+    // when its stamp was the same.
     // wasmtime itself checks version and settings.
     unsafe { Component::deserialize_file(engine, path) }.ok()
 }
@@ -342,7 +383,8 @@ fn copy_component(engine: &wasmtime::Engine, code: &[u8]) -> Result<Component, L
 /// Stores the code, then its sum. Code without a sum is ignored.
 fn store_code(path: &Path, code: &[u8]) -> io::Result<()> {
     write_atomically(path, code)?;
-    write_atomically(&path.with_extension("sum"), blake3::hash(code).to_hex().as_bytes())
+    let hash = blake3::hash(code).to_hex().to_string();
+    CodeSum { hash, stamp: None }.write(&path.with_extension("sum"))
 }
 
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -26,6 +26,17 @@ pub struct FileStamp {
     changed: (i64, i64),
 }
 
+impl From<&fs::Metadata> for FileStamp {
+    fn from(info: &fs::Metadata) -> Self {
+        Self {
+            inode: (info.dev(), info.ino()),
+            bytes: info.size(),
+            modified: (info.mtime(), info.mtime_nsec()),
+            changed: (info.ctime(), info.ctime_nsec()),
+        }
+    }
+}
+
 impl FileStamp {
     /// Reads the stamp of a file. Follows symbolic links.
     ///
@@ -33,13 +44,7 @@ impl FileStamp {
     ///
     /// The metadata cannot be read.
     pub fn read(path: &Path) -> io::Result<Self> {
-        let info = fs::metadata(path)?;
-        Ok(Self {
-            inode: (info.dev(), info.ino()),
-            bytes: info.size(),
-            modified: (info.mtime(), info.mtime_nsec()),
-            changed: (info.ctime(), info.ctime_nsec()),
-        })
+        Ok(Self::from(&fs::metadata(path)?))
     }
 
     /// The length of the file in bytes.
