@@ -16,6 +16,10 @@ run *prompt:
 selftest *args:
     cargo xtask selftest {{ args }}
 
+# Make calls for a minute or longer, and fail if what the host holds grows.
+soak *args:
+    cargo xtask soak {{ args }}
+
 # Run every test.
 test:
     cargo xtask test

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use self::table::{Figure, FigureTable};
 use crate::{
     build,
-    process::{cargo_command, repository_root, run_for_output},
+    process::{cargo_command, repository_root, run_command, run_for_output},
 };
 
 /// Measures one group.
@@ -63,6 +63,22 @@ pub(crate) fn run_benchmarks(args: &[String]) -> Result<()> {
         write_page(&text)?;
     }
     table.write(&last_run_file())
+}
+
+/// Makes calls for some seconds, and fails if what the host holds grows.
+pub(crate) fn run_soak(args: &[String]) -> Result<()> {
+    if let [_, _, ..] = args {
+        bail!("soak takes a number of seconds, and nothing else");
+    }
+    for seconds in args {
+        seconds.parse::<u64>().context("the time is a number of seconds")?;
+    }
+    build::build_plugins()?;
+    build::build_guests()?;
+    let mut command = cargo_command();
+    command.args(["bench", "--quiet", "--package", "sallyport", "--bench", "soak", "--"]);
+    command.args(args);
+    run_command(&mut command)
 }
 
 impl BenchOptions {

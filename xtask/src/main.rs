@@ -43,6 +43,7 @@ cargo xtask TASK
   bench [start|call|python|turn …] [--compare FILE] [--write]
                   measure starts, calls and turns against a floor without our code; print one
                   table, or write it into docs/performance.md
+  soak [SECONDS]  make calls for a minute or longer; fail if memory, descriptors or threads grow
   dist            build a release: an archive with an installer, a Debian package, checksums
   demo [chat|start] [--write]
                   play the sessions and the film that the documents show; print or write them
@@ -88,6 +89,7 @@ fn dispatch_task(args: &[String]) -> Result<ExitCode> {
         "guests" => build::build_guests()?,
         "wasm" => wasm::build_from_arguments(rest)?,
         "tidy" => tidy::check_house_rules()?,
+        "soak" => bench::run_soak(rest)?,
         "bench" => bench::run_benchmarks(rest)?,
         "dist" => dist::build_release()?,
         "demo" => demo::run_demo(rest)?,
