@@ -22,7 +22,8 @@ use super::{
     guided_setup::{self, SetupArgs},
     observers::CallObservers,
     output::CliOutput,
-    serving::StopSignals,
+    plugin_reload::PluginReloader,
+    serving::{StopSignals, keep_served_plugins},
     setup,
 };
 
@@ -47,13 +48,20 @@ pub(super) async fn run_acp_command(
     }
     let signals = StopSignals::new()?;
     let settings = setup::read_settings(flags)?;
+    // A change that comes while the plugins are being loaded counts as one after it.
+    let reloader = PluginReloader::for_server(&settings)?;
     let host = Arc::new(Host::open(&settings, host_options(observers, out)).await?);
     setup::print_load_problems(&host.registry(), out);
     out.print_note(&format!("Serving {} tools over ACP on standard input.", host.tools().len()));
     if std::io::stdin().is_terminal() {
         out.print_hint("this command is for ACP clients, which start it; Ctrl-D ends it");
     }
-    let exit = serve(&host, flags.clone(), (&args.model).into(), signals).await;
+    let exit = tokio::select! {
+        exit = serve(&host, flags.clone(), (&args.model).into(), signals) => exit,
+        never = keep_served_plugins(reloader, &host, flags, || host.tools().len(), out) => {
+            match never {}
+        }
+    };
     setup::print_shutdown(host.close_shared().await, out).apply_to_result(Ok(exit))
 }
 

@@ -29,7 +29,8 @@ use super::{
     mcp_servers::{self, McpServerCommand},
     observers::CallObservers,
     output::CliOutput,
-    serving::{ReloadCauses, StopSignals, keep_served_plugins},
+    plugin_reload::PluginReloader,
+    serving::{StopSignals, keep_served_plugins},
     setup,
 };
 
@@ -115,7 +116,7 @@ pub(super) async fn run_mcp_command(
     let settings = setup::read_settings(flags)?;
     let signals = StopSignals::new()?;
     // A change that comes while the plugins are being loaded counts as one after it.
-    let causes = ReloadCauses::new(&settings)?;
+    let reloader = PluginReloader::for_server(&settings)?;
     let broker = Arc::new(CallBroker::default());
     let host = Arc::new(Host::open(&settings, host_options(&broker, observers, out)).await?);
     setup::print_load_problems(&host.registry(), out);
@@ -126,7 +127,7 @@ pub(super) async fn run_mcp_command(
     };
     let parts = McpServerParts { host: Arc::clone(&host), broker, selection };
     let result = match McpServer::new(parts) {
-        Ok(server) => Ok(serve(server, endpoint, &host, (flags, causes), signals, out).await),
+        Ok(server) => Ok(serve(server, endpoint, &host, (flags, reloader), signals, out).await),
         Err(error) => Err(name_failure(error, args.names)),
     };
     setup::print_shutdown(host.close_shared().await, out).apply_to_result(result)
@@ -137,7 +138,7 @@ async fn serve(
     server: Arc<McpServer>,
     endpoint: Option<HttpEndpoint>,
     host: &Arc<Host>,
-    (flags, causes): (&ConfigFlags, ReloadCauses),
+    (flags, reloader): (&ConfigFlags, PluginReloader),
     mut signals: StopSignals,
     out: &CliOutput,
 ) -> ExitStatus {
@@ -152,9 +153,8 @@ async fn serve(
     };
     let end = tokio::select! {
         end = serving => end,
-        // It never ends.
-        () = keep_served_plugins(host, flags, causes, || server.tool_count(), out) => {
-            ConnectionEnd::Stopped
+        never = keep_served_plugins(reloader, host, flags, || server.tool_count(), out) => {
+            match never {}
         }
     };
     match end {

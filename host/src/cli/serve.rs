@@ -23,7 +23,8 @@ use super::{
     exit::{CommandFailure, ExitStatus},
     observers::CallObservers,
     output::CliOutput,
-    serving::{ReloadCauses, StopSignals, keep_served_plugins},
+    plugin_reload::PluginReloader,
+    serving::{StopSignals, keep_served_plugins},
     setup,
 };
 
@@ -93,7 +94,7 @@ pub(super) async fn run(
     let (listener, tokens) = open_address(args.listen, tokens, out).await?;
     let signals = StopSignals::new()?;
     // A change that comes while the plugins are being loaded counts as one after it.
-    let causes = ReloadCauses::new(&settings)?;
+    let reloader = PluginReloader::for_server(&settings)?;
     let host = Arc::new(Host::open(&settings, host_options(observers, out)).await?);
     setup::print_load_problems(&host.registry(), out);
     let address = listener.local_addr()?;
@@ -106,8 +107,9 @@ pub(super) async fn run(
     };
     tokio::select! {
         () = serve(&host, parts, listener, signals) => {}
-        // It never ends.
-        () = keep_served_plugins(&host, flags, causes, || host.tools().len(), out) => {}
+        never = keep_served_plugins(reloader, &host, flags, || host.tools().len(), out) => {
+            match never {}
+        }
     }
     setup::print_shutdown(host.close_shared().await, out)
         .apply_to_result(Ok(ExitStatus::Interrupted))

@@ -40,7 +40,7 @@ use crate::cli::{
     file_attachments,
     observers::{CallObservers, SideMessage},
     output::CliOutput,
-    plugin_reload,
+    plugin_reload::{PluginReload, PluginReloader},
     setup::{self, SessionHost},
 };
 
@@ -120,6 +120,8 @@ pub(super) async fn run_interactive_chat(
     let (side_messages, side_message_receiver) = mpsc::unbounded_channel();
     let reload_messages = side_messages.clone();
     let observers = CallObservers { side_messages: Some(side_messages), ..observers.clone() };
+    // A change that comes while the plugins are being loaded counts as one after it.
+    let reloader = PluginReloader::beside_person(&settings);
     let consent = Arc::new(UnattendedConsent);
     let overrides = (&args.model).into();
     let SessionHost { host, config, model } =
@@ -134,10 +136,14 @@ pub(super) async fn run_interactive_chat(
     let timekeeper = host.start_timekeeper();
     let sessions = run_sessions(&context, model, files, colour, side_message_receiver);
     // The receiver is gone only when the chat ends.
-    let report = |sentence| drop(reload_messages.send(SideMessage::Info(sentence)));
+    let report = |reload: &PluginReload| {
+        for sentence in reload.sentences(&host) {
+            let _ = reload_messages.send(SideMessage::Info(sentence));
+        }
+    };
     let farewell = tokio::select! {
         farewell = sessions => farewell,
-        never = plugin_reload::keep_plugins_current(&host, settings, flags, report) => match never {},
+        never = reloader.keep_plugins_current(&host, flags, report) => match never {},
     };
     timekeeper.stop().await;
     let audit_completeness = setup::close_host(host, out).await;

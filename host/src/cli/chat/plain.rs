@@ -25,7 +25,8 @@ use crate::cli::{
     file_attachments,
     observers::CallObservers,
     output::CliOutput,
-    plugin_reload, run,
+    plugin_reload::{PluginReload, PluginReloader},
+    run,
     setup::{self, SessionHost},
 };
 
@@ -68,6 +69,8 @@ pub(super) async fn run_plain_chat(
         &file_attachments::search_folders(&settings),
     )?;
     let opened = setup::open_session(&settings, &SessionSelector::from(&args.session), out).await?;
+    // A change that comes while the plugins are being loaded counts as one after it.
+    let reloader = PluginReloader::beside_person(&settings);
     let consent = Arc::new(UnattendedConsent);
     let overrides = (&args.model).into();
     let SessionHost { host, config, model } =
@@ -81,10 +84,10 @@ pub(super) async fn run_plain_chat(
     };
     let first_input = args.prompt.as_deref();
     let session = run_session(&host, spec, &settings, files, first_input, observers, out);
-    let report = |sentence: String| out.print_note(&text::escape_line(&sentence));
+    let report = |reload: &PluginReload| reload.print(&host, out);
     let chat_result = tokio::select! {
         chat_result = session => chat_result,
-        never = plugin_reload::keep_plugins_current(&host, &settings, flags, report) => match never {},
+        never = reloader.keep_plugins_current(&host, flags, report) => match never {},
     };
     setup::close_host(host, out).await.apply_to_result(chat_result)
 }

@@ -30,6 +30,7 @@ use super::{
     exit::{CommandFailure, ExitStatus},
     observers::CallObservers,
     output::CliOutput,
+    plugin_reload::{PluginReload, PluginReloader},
     setup::{self, SessionHost},
 };
 
@@ -110,6 +111,8 @@ async fn run_attended_session(
     let settings = setup::read_settings(flags)?;
     let opened =
         setup::open_session(&settings, &SessionSelector::from(options.session), out).await?;
+    // A change that comes while the plugins are being loaded counts as one after it.
+    let reloader = PluginReloader::beside_person(&settings);
     let consent = Arc::new(UnattendedConsent);
     let SessionHost { host, config, model } =
         setup::open_session_host(&settings, &options.model.into(), consent, observers, out).await?;
@@ -139,7 +142,12 @@ async fn run_attended_session(
         print_resume_hint(options, &settings, &session_id, out).await;
         exit_result
     };
-    let exit = report_session_result(run_result.await, out);
+    let report = |reload: &PluginReload| reload.print(&host, out);
+    let run_result = tokio::select! {
+        run_result = run_result => run_result,
+        never = reloader.keep_plugins_current(&host, flags, report) => match never {},
+    };
+    let exit = report_session_result(run_result, out);
     setup::close_host(host, out).await.apply_to_result(exit)
 }
 
