@@ -89,10 +89,12 @@ pub use grant::Grant;
 pub use grant_note::GrantNote;
 pub use guarded_folders::MachineFacts;
 pub use limits::{GlobalLimits, PluginLimits};
-pub use manifest::{InstanceLifetime, MANIFEST_SECTION, Manifest, PluginRole, is_plugin_version};
+pub use manifest::{
+    InstanceLifetime, MANIFEST_SECTION, MCP_METHODS, Manifest, PluginRole, is_plugin_version,
+};
 pub use net::{
-    NetGrant, NetPattern, NetPermit, RequestFormError, UrlOrigin, is_plain_path, is_public_address,
-    parse_request, rebuild_url,
+    NetGrant, NetPattern, NetPatternError, NetPermit, ReachableAddresses, RequestFormError,
+    UrlOrigin, is_plain_path, is_public_address, parse_request, rebuild_url,
 };
 pub use policy::{Policy, PolicyFile};
 pub use proxy::{ProxyAddress, ProxyTable};

@@ -17,6 +17,9 @@ use crate::{
 /// Name of the custom section of a component that contains its manifest.
 pub const MANIFEST_SECTION: &str = "sallyport-manifest";
 
+/// The methods of the requests to an MCP server at an address.
+pub const MCP_METHODS: [&str; 3] = ["DELETE", "GET", "POST"];
+
 /// Longest version, in bytes.
 const VERSION_BYTES_MAX: usize = 64;
 
@@ -189,6 +192,18 @@ impl Manifest {
             request: PluginRequests::for_program("an MCP server"),
             ..Self::for_bare_component(name)
         }
+    }
+
+    /// Returns the manifest of an MCP server at an address. It requests to reach it.
+    ///
+    /// # Errors
+    ///
+    /// The address is not a pattern.
+    pub fn for_mcp_address(name: PluginName, address: &str) -> Result<Self, NetPatternError> {
+        let pattern = [format!("{} {address}", MCP_METHODS.join(","))];
+        let request = PluginRequests::for_addresses(&pattern, "it is an MCP server there")?;
+        let description = "tools of an MCP server".to_owned();
+        Ok(Self { description, request, ..Self::for_bare_component(name) })
     }
 
     /// Returns the manifest of a plugin that is one JSON file, which requests the addresses that its

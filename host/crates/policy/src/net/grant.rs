@@ -43,6 +43,26 @@ pub struct NetPermit<'g> {
     deciding: &'g NetAllowEntry,
 }
 
+/// The addresses that a permitted request may reach.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReachableAddresses {
+    /// Ranges that it may reach in addition to public addresses.
+    ranges: Vec<IpNet>,
+}
+
+impl ReachableAddresses {
+    /// Whether a request may go to this address: a public one, or one in a range that an entry of
+    /// the policy allows explicitly.
+    pub fn allows_address(&self, addr: IpAddr) -> bool {
+        is_reachable(self.ranges.iter(), addr)
+    }
+}
+
+fn is_reachable<'r>(mut ranges: impl Iterator<Item = &'r IpNet>, addr: IpAddr) -> bool {
+    let addr = addr.to_canonical();
+    is_public_address(addr) || ranges.any(|range| range.contains(&addr))
+}
+
 impl NetGrant {
     pub(crate) fn new(
         policy_context: Arc<PolicyContext>,
@@ -169,8 +189,12 @@ impl<'g> NetPermit<'g> {
     /// Whether the request may go to this address: a public one, or one in a range that an entry of
     /// the policy allows explicitly.
     pub fn allows_address(&self, addr: IpAddr) -> bool {
-        let addr = addr.to_canonical();
-        is_public_address(addr) || self.ranges.iter().any(|range| range.contains(&addr))
+        is_reachable(self.ranges.iter().copied(), addr)
+    }
+
+    /// The addresses that it may reach, for a connection that outlives the grant.
+    pub fn reachable_addresses(&self) -> ReachableAddresses {
+        ReachableAddresses { ranges: self.ranges.iter().map(|range| **range).collect() }
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) mod port;
 pub mod request_url;
 
 pub use address::is_public_address;
-pub use grant::{NetGrant, NetPermit};
+pub use grant::{NetGrant, NetPermit, ReachableAddresses};
 pub use origin::{UrlOrigin, UrlOriginError};
 pub use path::is_plain_path;
 pub use pattern::{NetPattern, NetPatternError};
