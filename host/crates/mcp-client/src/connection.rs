@@ -11,6 +11,7 @@ use rmcp::{
         ClientInitializeError, ClientLifecycleMode, RunningService, ServiceError,
         serve_client_with_lifecycle,
     },
+    transport::Transport,
 };
 use sallyport_contract::text;
 use serde_json::{Map, Value};
@@ -20,12 +21,16 @@ use tokio::{
 };
 
 use crate::{
-    answer::ServerAnswer, journal::ConnectionJournal, requests::RequestRefuser, tool::OfferedTool,
+    answer::ServerAnswer,
+    http_messages::{self, HttpMessages, ServerAddress},
+    journal::ConnectionJournal,
+    requests::RequestRefuser,
+    tool::OfferedTool,
     transport::ServerLines,
 };
 
 /// Longest text of a server in a message, in characters.
-const SERVER_TEXT_CHARS_MAX: usize = 2000;
+pub(crate) const SERVER_TEXT_CHARS_MAX: usize = 2000;
 
 /// The limits of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +61,12 @@ pub enum ServerError {
     /// Its answer is not one to the request, or needs something that is not offered.
     #[error("its answer cannot be used: {0}")]
     BadAnswer(String),
+    /// It requires a token, or another one.
+    #[error("it requires a sign-in")]
+    SignInRequired,
+    /// Nothing can be sent to it.
+    #[error("it cannot be reached: {0}")]
+    Unreachable(String),
     /// The connection is closed.
     #[error("the connection is closed: {0}")]
     Closed(String),
@@ -69,8 +80,8 @@ pub struct ServerConnection {
 }
 
 impl ServerConnection {
-    /// Waits until the server is ready. Both kinds of the protocol are spoken, with and without a
-    /// handshake, whichever the server has.
+    /// Waits until the server with these pipes is ready. Both kinds of the protocol are spoken, with
+    /// and without a handshake, whichever the server has.
     ///
     /// # Errors
     ///
@@ -86,6 +97,29 @@ impl ServerConnection {
     {
         let journal = Arc::<ConnectionJournal>::default();
         let transport = ServerLines::new(output, input, Arc::clone(&journal));
+        Self::open_transport(transport, journal, limits).await
+    }
+
+    /// Waits until the server at this address is ready, in the same way.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be reached, requires a sign-in, is not ready in time, or its answer cannot
+    /// be used.
+    pub async fn open_address(
+        address: ServerAddress,
+        limits: ConnectionLimits,
+    ) -> Result<Self, ServerError> {
+        let journal = Arc::<ConnectionJournal>::default();
+        let transport = HttpMessages::new(address, Arc::clone(&journal));
+        Self::open_transport(transport, journal, limits).await
+    }
+
+    async fn open_transport(
+        transport: impl Transport<RoleClient> + 'static,
+        journal: Arc<ConnectionJournal>,
+        limits: ConnectionLimits,
+    ) -> Result<Self, ServerError> {
         let handler = RequestRefuser { journal: Arc::clone(&journal) };
         let mode = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
@@ -179,15 +213,21 @@ impl ServerConnection {
                 message: text::escape_excerpt(&error.message, SERVER_TEXT_CHARS_MAX),
                 is_about_arguments: error.code == ErrorCode::INVALID_PARAMS,
             },
-            ServiceError::TransportSend(_)
-            | ServiceError::TransportClosed
-            | ServiceError::Cancelled { .. } => closed_error(&self.journal),
+            ServiceError::TransportSend(error) => {
+                http_messages::send_error(&error).unwrap_or_else(|| closed_error(&self.journal))
+            }
+            ServiceError::TransportClosed | ServiceError::Cancelled { .. } => {
+                closed_error(&self.journal)
+            }
             other => ServerError::BadAnswer(other.to_string()),
         }
     }
 }
 
 fn begin_error(error: &ClientInitializeError, journal: &ConnectionJournal) -> ServerError {
+    if let Some(error) = http_messages::begin_error(error) {
+        return error;
+    }
     match (journal.fault(), error) {
         (Some(_), _) | (None, ClientInitializeError::ConnectionClosed(_)) => closed_error(journal),
         (None, error) => {

@@ -1,13 +1,14 @@
 //! A client of one server of the Model Context Protocol.
 //!
-//! [`ServerConnection`] speaks to a server through two streams of bytes, whoever made them; the
-//! crate `rmcp` implements the protocol. What a server may send is bounded: the length and the rate
+//! [`ServerConnection`] speaks to a server through two streams of bytes, whoever made them, or over
+//! HTTP; the crate `rmcp` implements the protocol. What a server may send is bounded: the length and the rate
 //! of its messages, the number of its tools, the time to begin. A server that goes beyond loses its
 //! connection, and [`ServerError`] says why. It gets no answer to its own requests except a refusal,
 //! which [`ServerConnection::take_remarks`] reports. This crate knows no policy.
 
 mod answer;
 mod connection;
+mod http_messages;
 mod journal;
 pub mod lines;
 mod requests;
@@ -16,4 +17,5 @@ mod transport;
 
 pub use answer::{ServerAnswer, output_bytes};
 pub use connection::{ConnectionLimits, ServerConnection, ServerError};
+pub use http_messages::{ServerAddress, is_reserved_header};
 pub use tool::{OfferedTool, ToolClaims};

@@ -120,17 +120,17 @@ where
 }
 
 /// Counts messages within a window of time.
-struct MessageRate {
+pub(crate) struct MessageRate {
     begun: Instant,
     count: u32,
 }
 
 impl MessageRate {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { begun: Instant::now(), count: 0 }
     }
 
-    fn admits_one_more(&mut self) -> bool {
+    pub(crate) fn admits_one_more(&mut self) -> bool {
         if self.begun.elapsed() >= RATE_WINDOW {
             *self = Self::new();
         }
