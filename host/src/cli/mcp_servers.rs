@@ -5,14 +5,14 @@ use std::{collections::BTreeMap, path::PathBuf};
 use clap::{Args as ClapArgs, Subcommand};
 use sallyport_contract::{PluginName, ToolHints, text};
 use sallyport_policy::{
-    FsAccess,
-    edit::{self as policy_edit, FsAddition, GrantAddition},
+    FsAccess, MCP_METHODS,
+    edit::{self as policy_edit, FsAddition, GrantAddition, NetAddition, NetReachText},
 };
 use sallyport_runtime::{
     config::{ConfigFlags, HostSettings, edit, read_config_file},
     host::{self, CompileWait},
     lock::LockFile,
-    mcp::{McpServerSettings, forget_tools},
+    mcp::{McpAddress, McpEndpoint, McpProgram, McpServerSettings, forget_tools, is_local_address},
     registry::{PluginAvailability, PluginSelection, RegisteredPlugin, Registry},
 };
 use sallyport_terminal::listing::ListRow;
@@ -29,12 +29,12 @@ use super::{
 };
 
 /// The columns of the list.
-const COLUMNS: [&str; 4] = ["server", "state", "tools", "command"];
+const COLUMNS: [&str; 4] = ["server", "state", "tools", "command or address"];
 
 /// Commands for the MCP servers whose tools are used.
 #[derive(Debug, Subcommand)]
 pub(super) enum McpServerCommand {
-    /// Use the tools of an MCP server: configure it, let it run, and ask for its tools
+    /// Use the tools of an MCP server: configure it, grant it what it needs, and ask for its tools
     Add(AddServerArgs),
     /// List the MCP servers whose tools are used
     #[command(visible_alias = "ls")]
@@ -80,13 +80,34 @@ pub(super) struct AddServerArgs {
     #[arg(long)]
     network: bool,
 
+    /// The address of a server that is no program of this machine
+    #[arg(long, value_name = "URL", conflicts_with_all = PROGRAM_ARGS)]
+    url: Option<String>,
+
+    /// A header of every request: 'NAME: VALUE', such as 'Authorization: Bearer ${TOKEN}'
+    /// (repeatable)
+    #[arg(long, value_name = "HEADER", value_parser = header, requires = "url", conflicts_with_all = PROGRAM_ARGS)]
+    header: Vec<(String, String)>,
+
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 
     /// The program of the server and its arguments, after --
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present = "url", value_name = "COMMAND")]
     command: Vec<String>,
+}
+
+/// The arguments that describe a program.
+const PROGRAM_ARGS: [&str; 6] = ["env", "folder", "read", "write", "network", "command"];
+
+fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => {
+            Ok((name.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("write 'NAME: VALUE'".to_owned()),
+    }
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {
@@ -119,11 +140,7 @@ async fn add_server(
 ) -> Result<ExitStatus, CommandFailure> {
     let name = &args.name;
     check_name_is_free(settings, name, out).await?;
-    let server = McpServerSettings {
-        folder: args.folder.clone(),
-        env: args.env.iter().cloned().collect::<BTreeMap<_, _>>(),
-        ..McpServerSettings::from_command(args.command.clone())
-    };
+    let server = McpServerSettings::from(args.endpoint());
     let file = &settings.config_file;
     let before = read_config_file(file, false)?;
     let after = edit::add_mcp_server(file, &before, (name, &server), &settings.env)?;
@@ -163,8 +180,31 @@ async fn check_name_is_free(
 }
 
 impl AddServerArgs {
+    /// What the server is.
+    fn endpoint(&self) -> McpEndpoint {
+        match &self.url {
+            Some(url) => {
+                let headers = self.header.iter().cloned().collect();
+                McpEndpoint::Address(McpAddress { url: url.clone(), headers })
+            }
+            None => McpEndpoint::Program(McpProgram {
+                command: self.command.clone(),
+                folder: self.folder.clone(),
+                env: self.env.iter().cloned().collect(),
+            }),
+        }
+    }
+
     /// What the server is granted.
     fn grants(&self) -> Result<Vec<GrantAddition>, CommandFailure> {
+        match &self.url {
+            Some(url) => Ok(vec![address_grant(url)?]),
+            None => self.program_grants(),
+        }
+    }
+
+    /// What a server that is a program is granted.
+    fn program_grants(&self) -> Result<Vec<GrantAddition>, CommandFailure> {
         let folder = |path: &String, access| {
             GrantAddition::Fs(FsAddition {
                 path: path.clone(),
@@ -185,6 +225,20 @@ impl AddServerArgs {
         });
         process.chain(reads.chain(writes).map(Ok)).collect()
     }
+}
+
+/// The grant of a server at an address: the requests of the protocol, to this address alone.
+fn address_grant(url: &str) -> Result<GrantAddition, CommandFailure> {
+    let settings = McpAddress { url: url.to_owned(), headers: BTreeMap::new() };
+    let address = settings.bare_address().map_err(|error| {
+        CommandFailure::new(ExitStatus::Usage, error.to_string()).with_hint(error.hint())
+    })?;
+    let pattern = format!("{} {address}", MCP_METHODS.join(","));
+    let reach = match is_local_address(&address) {
+        true => NetReachText::HostAddresses,
+        false => NetReachText::Public,
+    };
+    Ok(GrantAddition::Net(NetAddition { pattern, decision: None, reach }))
 }
 
 /// Removes the server and its acceptance. What the policy grants it stays, and is shown.
@@ -244,17 +298,28 @@ async fn list_servers(
     match format {
         OutputFormat::Json => {
             let servers = servers.map(|(name, server, state, tools)| {
-                json!({ "name": name, "command": server.command, "state": state, "tools": tools })
+                let mut row = json!({ "name": name, "state": state, "tools": tools });
+                match &server.endpoint {
+                    McpEndpoint::Program(program) => row["command"] = json!(program.command),
+                    McpEndpoint::Address(address) => row["url"] = json!(address.shown_url()),
+                }
+                row
             });
             out.print_json(&servers.collect());
         }
         OutputFormat::Text if settings.mcp_servers.is_empty() => {
-            out.print_note("No MCP servers. Add one with `sallyport mcp add NAME -- COMMAND`.");
+            out.print_note(
+                "No MCP servers. Add one with `sallyport mcp add NAME -- COMMAND` or `… --url URL`.",
+            );
         }
         OutputFormat::Text => {
             let rows = servers.map(|(name, server, state, tools)| {
-                let command = text::escape_line(&server.command.join(" "));
-                ListRow::new([name.to_string(), state, tools.to_string(), command])
+                let what = match &server.endpoint {
+                    McpEndpoint::Program(program) => program.command.join(" "),
+                    McpEndpoint::Address(address) => address.shown_url(),
+                };
+                let what = text::escape_line(&what);
+                ListRow::new([name.to_string(), state, tools.to_string(), what])
             });
             out.print_table(&COLUMNS, &rows.collect::<Vec<_>>());
         }

@@ -4,10 +4,16 @@
 //! with the grant that the policy gives to the name, and accepted before their tools are used. All
 //! sessions of the client see them, and they end with the session that brought them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+};
 
 use sallyport_contract::{PluginName, text};
-use sallyport_runtime::{mcp::McpServerSettings, registry::Registry};
+use sallyport_runtime::{
+    mcp::{McpAddress, McpEndpoint, McpProgram, McpServerSettings},
+    registry::Registry,
+};
 use serde::Deserialize;
 
 /// Most servers of one session.
@@ -17,7 +23,7 @@ const SERVERS_MAX: usize = 32;
 const NAME_CHARS_MAX: usize = 60;
 
 /// An MCP server that the client would have us use.
-#[derive(Debug, Deserialize)]
+#[derive(Deserialize)]
 pub(crate) struct ClientMcpServer {
     name: String,
     /// A server that is a program has none.
@@ -27,12 +33,22 @@ pub(crate) struct ClientMcpServer {
     #[serde(default)]
     args: Vec<String>,
     #[serde(default)]
-    env: Vec<ClientVariable>,
+    env: Vec<NamedText>,
+    url: Option<String>,
+    #[serde(default)]
+    headers: Vec<NamedText>,
 }
 
-/// An environment variable of a server.
-#[derive(Debug, Deserialize)]
-struct ClientVariable {
+impl fmt::Debug for ClientMcpServer {
+    /// Leaves out what can have a key: variables, headers and the address.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientMcpServer").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// An environment variable or a header of a server.
+#[derive(Deserialize)]
+struct NamedText {
     name: String,
     value: String,
 }
@@ -48,7 +64,7 @@ pub(crate) struct ClientServers {
 
 impl ClientServers {
     /// Replaces the servers of a session. A server whose name another session uses for another
-    /// command is left out with a note. Returns whether the servers of all sessions have changed.
+    /// server is left out with a note. Returns whether the servers of all sessions have changed.
     pub(crate) fn set(
         &mut self,
         session_id: &str,
@@ -62,8 +78,8 @@ impl ClientServers {
             let is_free = others.get(name).is_none_or(|other| other == server);
             if !is_free {
                 notes.push(format!(
-                    "The MCP server {name} is not used: another session has one of this name with \
-                     another command."
+                    "The MCP server {name} is not used: another session has another server of this \
+                     name."
                 ));
             }
             is_free
@@ -102,15 +118,24 @@ pub(crate) fn named_servers(
 }
 
 fn settings_of(server: ClientMcpServer) -> Result<(PluginName, McpServerSettings), &'static str> {
-    let ClientMcpServer { name, kind, command, args, env } = server;
-    if kind.is_some_and(|kind| kind != "stdio") {
-        return Err("it is at an address, and only programs are supported");
-    }
-    let command = command.filter(|command| !command.is_empty()).ok_or("it has no command")?;
+    let ClientMcpServer { name, kind, command, args, env, url, headers } = server;
+    let texts =
+        |texts: Vec<NamedText>| texts.into_iter().map(|one| (one.name, one.value)).collect();
+    let endpoint = match kind.as_deref() {
+        None | Some("stdio") => {
+            let command = command.filter(|command| !command.is_empty());
+            let command = [vec![command.ok_or("it has no command")?], args].concat();
+            let program = McpProgram { env: texts(env), ..McpProgram::from_command(command) };
+            McpEndpoint::Program(program)
+        }
+        Some("http") => {
+            let url = url.filter(|url| !url.is_empty()).ok_or("it has no address")?;
+            McpEndpoint::Address(McpAddress { url, headers: texts(headers) })
+        }
+        Some(_) => return Err("it is neither a program nor at an address of streamable HTTP"),
+    };
     let name = plugin_name(&name).ok_or("no plugin can have its name")?;
-    let command = [vec![command], args].concat();
-    let env = env.into_iter().map(|variable| (variable.name, variable.value)).collect();
-    Ok((name, McpServerSettings { env, ..McpServerSettings::from_command(command) }))
+    Ok((name, endpoint.into()))
 }
 
 /// The name of a server as that of a plugin: lower case, with `-` for what a name cannot have.
@@ -154,7 +179,9 @@ mod tests {
         let rows = [
             (json!({ "name": "My Notes", "command": "/bin/a" }), Some("my-notes"), ""),
             (json!({ "name": "a", "type": "stdio", "command": "/bin/a" }), Some("a"), ""),
-            (json!({ "name": "a", "type": "http", "url": "https://a/" }), None, "at an address"),
+            (json!({ "name": "a", "type": "http", "url": "https://a/" }), Some("a"), ""),
+            (json!({ "name": "a", "type": "http" }), None, "no address"),
+            (json!({ "name": "a", "type": "sse", "url": "https://a/" }), None, "streamable HTTP"),
             (json!({ "name": "a", "command": "" }), None, "no command"),
             (json!({ "name": "a" }), None, "no command"),
             (json!({ "name": "…", "command": "/bin/a" }), None, "no plugin can have its name"),

@@ -206,7 +206,7 @@ fn initialize(server: &AcpServer, params: InitializeParams) -> Result<Value, Rpc
         "agentCapabilities": {
             "loadSession": true,
             "promptCapabilities": { "image": true, "audio": true, "embeddedContext": true },
-            "mcpCapabilities": { "http": false, "sse": false },
+            "mcpCapabilities": { "http": true, "sse": false },
             "sessionCapabilities": { "list": {}, "resume": {}, "close": {}, "delete": {} },
         },
         "authMethods": server.auth_methods(has_terminal),

@@ -14,7 +14,7 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value, 
 use super::{ConfigError, Env, file::KEY_PLACES, reader::ConfigText};
 use crate::{
     atomic_file::{self, WriteLock},
-    mcp::McpServerSettings,
+    mcp::{McpEndpoint, McpServerSettings},
 };
 
 /// A model to write into the file.
@@ -108,16 +108,30 @@ pub fn add_mcp_server(
     if servers.contains_key(name.as_str()) {
         return Err(problem(format!("it has [mcp.{name}] already")));
     }
-    let mut table = Table::new();
-    table.insert("command", value(Array::from_iter(&server.command)));
-    if let Some(folder) = &server.folder {
-        table.insert("folder", value(folder.display().to_string()));
-    }
-    if !server.env.is_empty() {
-        table.insert("env", value(InlineTable::from_iter(&server.env)));
-    }
-    servers.insert(name.as_str(), Item::Table(table));
+    servers.insert(name.as_str(), Item::Table(server_table(&server.endpoint)));
     check_config(path, document, env)
+}
+
+/// The `[mcp.NAME]` table of a server.
+fn server_table(endpoint: &McpEndpoint) -> Table {
+    let mut table = Table::new();
+    let (key, texts) = match endpoint {
+        McpEndpoint::Program(program) => {
+            table.insert("command", value(Array::from_iter(&program.command)));
+            if let Some(folder) = &program.folder {
+                table.insert("folder", value(folder.display().to_string()));
+            }
+            ("env", &program.env)
+        }
+        McpEndpoint::Address(address) => {
+            table.insert("url", value(&address.url));
+            ("headers", &address.headers)
+        }
+    };
+    if !texts.is_empty() {
+        table.insert(key, value(InlineTable::from_iter(texts)));
+    }
+    table
 }
 
 /// Removes a `[mcp.NAME]` table. `None` if there is none.
@@ -239,6 +253,7 @@ fn set_text(table: &mut dyn TableLike, key: &str, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::{McpAddress, McpProgram};
 
     fn table(key: KeyPlace) -> ModelTable {
         ModelTable {
@@ -321,14 +336,22 @@ mod tests {
     fn a_server_is_added_and_removed_and_everything_else_is_kept() {
         let path = Path::new("c.toml");
         let (env, name) = (Env::from_pairs([("K", "v")]), "files".parse().unwrap());
-        let mut server = McpServerSettings::from_command(vec!["run".into(), "a b".into()]);
-        server.env.insert("KEY".to_owned(), "${K}".to_owned());
-        server.folder = Some("/work".into());
+        let mut program = McpProgram::from_command(vec!["run".into(), "a b".into()]);
+        program.env.insert("KEY".to_owned(), "${K}".to_owned());
+        program.folder = Some("/work".into());
+        let server = McpEndpoint::Program(program).into();
         let before = "# mine\n[chat]\nsystem = 'x' # why\n";
         let added = add_mcp_server(path, before, (&name, &server), &env).unwrap();
         let table = "\n[mcp.files]\ncommand = [\"run\", \"a b\"]\nfolder = \"/work\"\n\
                      env = { KEY = \"${K}\" }\n";
         assert_eq!(added, format!("{before}{table}"));
+        let headers = [("Authorization".to_owned(), "Bearer ${K}".to_owned())].into();
+        let address = McpAddress { url: "https://a.example/mcp".to_owned(), headers };
+        let server_at = McpEndpoint::Address(address).into();
+        let at_address = add_mcp_server(path, before, (&name, &server_at), &env).unwrap();
+        let table = "\n[mcp.files]\nurl = \"https://a.example/mcp\"\n\
+                     headers = { Authorization = \"Bearer ${K}\" }\n";
+        assert_eq!(at_address, format!("{before}{table}"));
         let again = add_mcp_server(path, &added, (&name, &server), &env).unwrap_err();
         assert!(again.to_string().contains("it has [mcp.files] already"), "{again}");
         let removed = remove_mcp_server(path, &added, &name, &env).unwrap();

@@ -167,15 +167,21 @@ pub struct ModelEntry {
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct McpServerEntry {
-    /// The program of the server and its arguments.
+    /// The program of the server and its arguments. A server has this or an address.
     #[schemars(extend("x-variables" = true))]
-    pub command: Vec<String>,
+    pub command: Option<Vec<String>>,
     /// The folder that it starts in; without it, an empty one. It has to be a granted one.
     #[schemars(extend("x-variables" = true))]
     pub folder: Option<String>,
     /// Its environment variables, besides the usual ones.
     #[serde(default)]
     pub env: BTreeMap<String, VariableText>,
+    /// The address of the server, if it is no program of this machine.
+    #[schemars(extend("x-variables" = true))]
+    pub url: Option<String>,
+    /// Headers of every request to the address, such as the one that signs in.
+    #[serde(default)]
+    pub headers: BTreeMap<String, VariableText>,
     /// How long it may take until it is ready; without it, 30s.
     pub start_time: Option<TimeLimit>,
     /// Longest time for one call; without it, that of the policy.
@@ -227,12 +233,13 @@ impl fmt::Debug for ModelEntry {
 }
 
 impl fmt::Debug for McpServerEntry {
-    /// Leaves out the values of variables.
+    /// Leaves out the values of variables and headers, and the address, which can have a key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { command, env, .. } = self;
+        let Self { command, env, headers, .. } = self;
         f.debug_struct("McpServerEntry")
             .field("command", command)
             .field("env", &env.keys())
+            .field("headers", &headers.keys())
             .finish_non_exhaustive()
     }
 }
@@ -286,6 +293,35 @@ impl FileConfig {
                     let place = file.place(value.span().start);
                     return Err(place.into_error(message).with_hint(hint));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a server that is neither a program nor at an address, and keys of the other kind.
+    pub(super) fn check_mcp_entries(
+        &self,
+        file: &ConfigText<'_>,
+        root: &DeTable<'_>,
+    ) -> Result<(), SourceError> {
+        let tables = root.get("mcp").and_then(|tables| tables.get_ref().as_table());
+        for (name, entry) in &self.mcp {
+            let Some(table) = tables.and_then(|tables| tables.get(name.as_str())) else { continue };
+            let (kind, foreign) = match (&entry.command, &entry.url) {
+                (None, None) => {
+                    let error = file.place(table.span().start);
+                    let error = error.into_error("key \"command\" or \"url\" is missing");
+                    return Err(error);
+                }
+                (None, Some(_)) => ("url", &["env", "folder"][..]),
+                (Some(_), _) => ("command", &["url", "headers"][..]),
+            };
+            let keys = table.get_ref().as_table();
+            let found = foreign.iter().find_map(|key| Some((key, keys?.get(*key)?)));
+            if let Some((key, value)) = found {
+                let message = format!("\"{key}\" is not possible next to \"{kind}\"");
+                let place = file.place(value.span().start);
+                return Err(place.into_error(message).with_hint("keep one of them"));
             }
         }
         Ok(())
@@ -456,8 +492,13 @@ mod tests {
             assert!(schema["description"].is_string(), "{path}: {schema}");
             let table = path.rsplit_once('.').map_or("", |(table, _)| table);
             // Their keys are names of the user's choice.
-            let is_free = ["settings.a", "mcp.a.env"].contains(&table);
-            let needed = if table == "mcp.a.env" { "mcp.a.command = ['x']\n" } else { "" };
+            let is_free = ["settings.a", "mcp.a.env", "mcp.a.headers"].contains(&table);
+            let needed = match path.as_str() {
+                "mcp.a.command" | "mcp.a.url" => "",
+                path if path.starts_with("mcp.a.headers") => "mcp.a.url = 'x'\n",
+                path if path.starts_with("mcp.a.") => "mcp.a.command = ['x']\n",
+                _ => "",
+            };
             let beside: String = beside
                 .iter()
                 .map(|key| {

@@ -47,7 +47,9 @@ pub use sections::{
     CompileSettings, EditMode, InternalToolSettings, PackageSettings, PictureMode,
     SessionRetention, TerminalSettings,
 };
+pub(crate) use setting_rows::display_address;
 use values::TextOrTexts;
+pub(crate) use values::VariableText;
 
 use crate::mcp::McpServerSettings;
 

@@ -76,6 +76,7 @@ impl<'t> ConfigText<'t> {
             }
         })?;
         config.check_model_entries(self, &root)?;
+        config.check_mcp_entries(self, &root)?;
         Ok(config)
     }
 

@@ -134,11 +134,11 @@ impl HostSettings {
 fn table_rows(top: &str, path: &str, table: &Value, origin: SettingOrigin) -> Vec<SettingRow> {
     let row = |(key, value): (&String, &Value)| {
         let value = match (top, key.as_str()) {
-            ("model" | "embedding", "base_url") => {
+            ("model" | "embedding", "base_url") | ("mcp", "url") => {
                 json!(display_address(value.as_str().unwrap_or("")))
             }
             ("model" | "embedding", "key") | ("settings", _) => redact_value(key, value),
-            ("mcp", "env") => hide_texts(value),
+            ("mcp", "env" | "headers") => hide_texts(value),
             _ => value.clone(),
         };
         let key = format!("{path}.{}", quote_toml_key(key));
@@ -158,7 +158,7 @@ fn quote_toml_key(key: &str) -> String {
 
 /// An address that is safe to show. Users put keys into addresses, so one that has credentials or a
 /// query, or does not parse, is hidden.
-fn display_address(address: &str) -> String {
+pub(crate) fn display_address(address: &str) -> String {
     match Url::parse(address.trim()) {
         Ok(url)
             if url.username().is_empty() && url.password().is_none() && url.query().is_none() =>

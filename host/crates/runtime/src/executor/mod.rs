@@ -5,8 +5,8 @@ mod component;
 use std::{path::Path, sync::Arc};
 
 use sallyport_connections::Definition;
-use sallyport_contract::{AdmittedCall, BoxFuture, CallReport, ToolName};
-use sallyport_policy::ActionRules;
+use sallyport_contract::{AdmittedCall, BoxFuture, CallReport, Denial, ToolName};
+use sallyport_policy::{ActionRules, Grant};
 
 pub(crate) use component::LazyComponent;
 
@@ -48,7 +48,8 @@ pub(crate) trait PluginExecutor: Send + Sync {
     /// The kind of the plugin.
     fn kind(&self) -> PluginKind;
 
-    /// The file that runs; `None` for a plugin that is compiled into the host.
+    /// The file that runs; `None` for a plugin that is compiled into the host, or is a server at an
+    /// address.
     fn file(&self) -> Option<&Path>;
 
     /// Runs a call that has passed the gate. Dropping the future cancels the call. The caller
@@ -58,6 +59,11 @@ pub(crate) trait PluginExecutor: Send + Sync {
         authorizer: &'a Arc<PluginAuthorizer>,
         call: Arc<AdmittedCall>,
     ) -> BoxFuture<'a, CallReport>;
+
+    /// Why none of its calls can run under this grant, whatever it is asked for.
+    fn unconditional_denial(&self, _grant: &Grant) -> Option<Denial> {
+        None
+    }
 
     /// Ends what the plugin keeps running.
     fn stop(&self) -> BoxFuture<'_, ()> {

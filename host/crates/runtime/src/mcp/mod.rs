@@ -1,13 +1,15 @@
 //! Tools of MCP servers.
 //!
 //! A server that is configured under `[mcp.NAME]` is a plugin of that name. It is a program of this
-//! machine, runs behind the walls of scripts with exactly the grant of its plugin, and is started at
-//! its first call, or when its tools are not known yet. Its tools pass the same gate, lock, limits,
-//! redaction and audit as any other. What it claims about them decides nothing.
+//! machine that runs behind the walls of scripts with exactly the grant of its plugin, or it is at an
+//! address that this grant allows. It is started or reached at its first call, or when its tools are
+//! not known yet. Its tools pass the same gate, lock, limits, redaction and audit as any other. What
+//! it claims about them decides nothing.
 //!
 //! A server that lists other tools than the accepted ones gets no call until the user has accepted
 //! them.
 
+mod connection_spec;
 mod outcome;
 mod running;
 mod settings;
@@ -19,10 +21,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sallyport_contract::{AdmittedCall, BoxFuture, CallReport, PluginName, ToolDescriptor};
+use sallyport_contract::{AdmittedCall, BoxFuture, CallReport, Denial, PluginName, ToolDescriptor};
 use sallyport_mcp_client::OfferedTool;
-use sallyport_policy::{Grant, ProcessGrant};
-use sallyport_process::{ScriptProgram, StageExecutable};
+use sallyport_policy::{Grant, Manifest, ProxyTable};
+use sallyport_process::StageExecutable;
 use sallyport_sandbox::{CallSlots, HostCallAuthorizer};
 use tokio::sync::Mutex;
 
@@ -30,11 +32,15 @@ use crate::{
     config::{Env, HostSettings},
     executor::{PluginExecutor, PluginKind},
     gate::authorizer::PluginAuthorizer,
-    script::{denied_report, native_run_denial, run_in_call_slot},
+    script::{denied_report, run_in_call_slot},
 };
+use connection_spec::ServerEndpoint;
 use outcome::FinishedServerCall;
-use running::{McpStartError, RunningServer, build_spec};
-pub use settings::{McpServerError, McpServerSettings, START_TIME_DEFAULT};
+use running::{McpStartError, RunningServer};
+pub use settings::{
+    McpAddress, McpEndpoint, McpProgram, McpServerError, McpServerSettings, START_TIME_DEFAULT,
+    is_local_address,
+};
 pub(crate) use tools::KnownTools;
 use tools::ToolFile;
 
@@ -57,9 +63,9 @@ pub fn forget_tools(host: &HostSettings, name: &PluginName) {
 pub(crate) struct McpServerPlugin {
     name: PluginName,
     settings: McpServerSettings,
+    endpoint: ServerEndpoint,
     /// The environment, from which the policy grants variables.
     env: Env,
-    program: ScriptProgram,
     digest: String,
     stage: StageExecutable,
     tool_file: ToolFile,
@@ -70,6 +76,14 @@ pub(crate) struct McpServerPlugin {
     slot: Mutex<ServerSlot>,
 }
 
+/// What the policy says about a server.
+#[derive(Clone, Copy)]
+pub(crate) struct ServerPolicy<'a> {
+    pub(crate) grant: &'a Grant,
+    /// The proxies that it names.
+    pub(crate) proxies: Option<&'a ProxyTable>,
+}
+
 /// What runs of a server.
 #[derive(Default)]
 struct ServerSlot {
@@ -78,21 +92,21 @@ struct ServerSlot {
 }
 
 impl McpServerPlugin {
-    /// A server as it is configured. Its program is read, and not started.
+    /// A server as it is configured. A program is read, and not started.
     pub(crate) fn new(
         name: &PluginName,
         settings: &McpServerSettings,
         env: &Env,
         cache: &Path,
     ) -> Result<Self, McpServerError> {
-        let program = settings::read_program(&settings.command, env)?;
-        let digest = settings::command_digest(settings, &program);
+        let endpoint = ServerEndpoint::read(&settings.endpoint, env)?;
+        let digest = endpoint.digest();
         Ok(Self {
             tool_file: ToolFile::new(cache, name, &digest),
             name: name.clone(),
             settings: settings.clone(),
+            endpoint,
             env: env.clone(),
-            program,
             digest,
             stage: StageExecutable::this_program(),
             known: OnceLock::new(),
@@ -101,28 +115,36 @@ impl McpServerPlugin {
         })
     }
 
-    /// The name of its plugin.
-    pub(crate) fn name(&self) -> &PluginName {
-        &self.name
+    /// What it requests from the policy.
+    ///
+    /// # Errors
+    ///
+    /// The policy cannot name its address.
+    pub(crate) fn manifest(&self) -> Result<Manifest, McpServerError> {
+        self.endpoint.manifest(self.name.clone())
     }
 
-    /// The file of its program.
-    pub(crate) fn program(&self) -> &Path {
-        &self.program.path
+    /// The file of its program, if it is one.
+    pub(crate) fn program(&self) -> Option<&Path> {
+        self.endpoint.program()
     }
 
-    /// The digest of its command and its program.
+    /// The digest of its command and its program, or of its address.
     pub(crate) fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// Finds out its tools: from an earlier start, or by starting it with this grant, if there is
+    /// Finds out its tools: from an earlier start, or by starting it under this policy, if there is
     /// one.
-    pub(crate) async fn find_tools(&self, grant: Option<&Grant>, start_time_max: Duration) {
-        let known = match (self.tool_file.read(), grant) {
+    pub(crate) async fn find_tools(
+        &self,
+        policy: Option<ServerPolicy<'_>>,
+        start_time_max: Duration,
+    ) {
+        let known = match (self.tool_file.read(), policy) {
             (Some(tools), _) => Ok(tools),
             (None, None) => Err("its tools are not known yet".to_owned()),
-            (None, Some(grant)) => self.start_for_tools(grant, start_time_max).await,
+            (None, Some(policy)) => self.start_for_tools(policy, start_time_max).await,
         };
         // It is called once.
         let _ = self.known.set(known);
@@ -130,18 +152,14 @@ impl McpServerPlugin {
 
     async fn start_for_tools(
         &self,
-        grant: &Grant,
+        policy: ServerPolicy<'_>,
         start_time_max: Duration,
     ) -> Result<Vec<OfferedTool>, String> {
-        let Some(process) = grant.process() else {
-            return Err(format!(
-                "it may not run as a program of this machine; to allow it: sallyport policy grant \
-                 {} --grant process=true",
-                self.name
-            ));
-        };
-        let started = self.connect(grant, process, start_time_max).await;
-        let running = started.map_err(|error| error.to_string())?;
+        let started = self.connect(policy, start_time_max).await;
+        let running = started.map_err(|error| match error {
+            McpStartError::Denied(_) => self.endpoint.describe_missing_grant(&self.name),
+            error => error.to_string(),
+        })?;
         self.tool_file.write(&running.tools);
         Ok(running.tools.clone())
     }
@@ -169,16 +187,13 @@ impl McpServerPlugin {
         self.remembered_tools().is_some_and(|known| known == tools)
     }
 
-    /// Returns the server, started with exactly this grant.
+    /// Returns the server, started or reached with exactly this grant.
     async fn connect(
         &self,
-        grant: &Grant,
-        process: &ProcessGrant,
+        policy: ServerPolicy<'_>,
         start_time_max: Duration,
     ) -> Result<Arc<RunningServer>, McpStartError> {
-        let mut spec = build_spec(&self.settings, &self.program, grant, process)?;
-        let granted = grant.env().iter().filter_map(|name| Some((name, self.env.get(name)?)));
-        spec.env.extend(granted.map(|(name, value)| (name.clone(), value.to_owned())));
+        let spec = self.endpoint.connection_spec(policy, &self.env)?;
         let mut slot = self.slot.lock().await;
         if let Some(running) = &slot.running
             && running.spec == spec
@@ -225,11 +240,11 @@ impl McpServerPlugin {
     async fn run_in_slot(&self, authorizer: &PluginAuthorizer, call: &AdmittedCall) -> CallReport {
         // Read the grant again, because it may have been revoked while the call waited for a place.
         let grant = authorizer.checked_call_grant(call).await;
-        let Some(process) = grant.process() else {
-            return denied_report(native_run_denial(&grant));
-        };
-        let running = match self.connect(&grant, process, Duration::MAX).await {
+        let proxies = authorizer.proxy_settings();
+        let policy = ServerPolicy { grant: &grant, proxies: proxies.as_deref() };
+        let running = match self.connect(policy, Duration::MAX).await {
             Ok(running) => running,
+            Err(McpStartError::Denied(denial)) => return denied_report(*denial),
             Err(error) => return outcome::not_started(&grant, &error, &authorizer.redactor()),
         };
         match self.offers_accepted_tools(&running).await {
@@ -247,7 +262,7 @@ impl McpServerPlugin {
             _ => String::new(),
         };
         let finished = FinishedServerCall { call, grant: &grant, answer, limit, remarks, end };
-        finished.into_report(&self.program.path, &authorizer.redactor())
+        finished.into_report(self.endpoint.call_effect(), &authorizer.redactor())
     }
 }
 
@@ -257,7 +272,11 @@ impl PluginExecutor for Arc<McpServerPlugin> {
     }
 
     fn file(&self) -> Option<&Path> {
-        Some(&self.program.path)
+        self.program()
+    }
+
+    fn unconditional_denial(&self, grant: &Grant) -> Option<Denial> {
+        self.endpoint.find_denial(grant)
     }
 
     fn run_call<'a>(

@@ -1,13 +1,13 @@
 //! The result of a call of a server, for the model, the user and the audit.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use sallyport_contract::{
     AdmittedCall, CallFailure, CallReport, Effect, FailureKind, LogLevel, Outcome, PluginName,
     Redactor, text,
 };
 use sallyport_mcp_client::{ServerAnswer, ServerError, output_bytes};
-use sallyport_policy::{Capability, Grant};
+use sallyport_policy::Grant;
 use sallyport_process::RunError;
 use tokio::time::error::Elapsed;
 
@@ -30,13 +30,9 @@ pub(super) struct FinishedServerCall<'a> {
 }
 
 impl FinishedServerCall<'_> {
-    /// Returns the report of the call. Secrets are removed before texts are cut, because a cut
+    /// Returns the report of the call, with the effect that it has anyway. Secrets are removed before texts are cut, because a cut
     /// inside a secret would hide it from the redactor.
-    pub(super) fn into_report(self, program: &Path, redactor: &Redactor) -> CallReport {
-        let used = Effect::Used {
-            capability: Capability::Process.as_str().to_owned(),
-            what: format!("{}: asked over MCP", program.display()),
-        };
+    pub(super) fn into_report(self, used: Effect, redactor: &Redactor) -> CallReport {
         let logged = self.remarks.iter().map(|remark| Effect::Logged {
             level: LogLevel::Warn,
             text: text::escape_line(&redactor.redact_text(remark)),

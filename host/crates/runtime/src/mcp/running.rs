@@ -1,20 +1,22 @@
-//! A server that runs: its process behind the walls, and the connection to it.
+//! A server that runs: the connection to it, and its process behind the walls if it is one.
 
 use std::{sync::Arc, time::Duration};
 
-use sallyport_mcp_client::{ConnectionLimits, OfferedTool, ServerConnection, ServerError};
-use sallyport_policy::{FsAccess, Grant, ProcessGrant};
-use sallyport_process::{
-    ProcessLimits, ProcessSpec, RunError, ScriptProgram, ServiceExit, ServiceProcess,
-    StageExecutable, start_service,
+use sallyport_contract::Denial;
+use sallyport_http_client::{AddressCheck, client_builder};
+use sallyport_mcp_client::{
+    ConnectionLimits, OfferedTool, ServerAddress, ServerConnection, ServerError,
 };
+use sallyport_process::{RunError, ServiceExit, ServiceProcess, StageExecutable, start_service};
 use tokio::sync::Mutex;
 
-use super::{settings::McpServerSettings, tools::TOOLS_MAX};
-use crate::script::spec::{granted_network, granted_paths, missing_wall_policy};
+use super::{
+    connection_spec::{AddressSpec, ConnectionSpec},
+    tools::TOOLS_MAX,
+};
 
 /// How long a server may run, and how long it may use a processor. A call has limits of its own.
-const SERVICE_TIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+pub(super) const SERVICE_TIME: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// How long a server that is no longer needed may take to end.
 const STOP_TIME: Duration = Duration::from_secs(2);
@@ -25,6 +27,18 @@ const STDERR_CHARS_MAX: usize = 2000;
 /// Why a server does not run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum McpStartError {
+    /// The policy does not allow it.
+    #[error("{0}")]
+    Denied(Box<Denial>),
+    /// An entry of the policy asks before each request.
+    #[error("{0} asks before each request, which a connection for many calls cannot; let it allow")]
+    Asks(String),
+    /// The policy sends the requests through a proxy.
+    #[error("the policy sends it through a proxy, which is not possible for an MCP server")]
+    Proxy,
+    /// No client can be made.
+    #[error("{0}")]
+    Client(String),
     /// The folder that it starts in is not granted.
     #[error("its folder {0} is not granted")]
     Folder(String),
@@ -39,7 +53,7 @@ pub(crate) enum McpStartError {
 /// A server that runs. When it is dropped, all its processes are killed.
 pub(super) struct RunningServer {
     /// How it was started. With another grant, it has to be started anew.
-    pub(super) spec: ProcessSpec,
+    pub(super) spec: ConnectionSpec,
     pub(super) connection: ServerConnection,
     /// The tools that it offered when it was started.
     pub(super) tools: Vec<OfferedTool>,
@@ -47,26 +61,34 @@ pub(super) struct RunningServer {
 }
 
 impl RunningServer {
-    /// Starts a server, and asks for its tools.
+    /// Starts or reaches a server, and asks for its tools.
     pub(super) async fn start(
         stage: &StageExecutable,
-        spec: ProcessSpec,
+        spec: ConnectionSpec,
         start_time: Duration,
     ) -> Result<Self, McpStartError> {
-        let (process, pipes) = start_service(stage, &spec).await?;
         let limits = ConnectionLimits { start: start_time, tools: TOOLS_MAX };
-        let opened = async {
-            let connection = ServerConnection::open(pipes.output, pipes.input, limits).await?;
-            let tools = connection.list_tools().await?;
-            Ok((connection, tools))
+        let (opened, process) = match &spec {
+            ConnectionSpec::Process(process) => {
+                let (process, pipes) = start_service(stage, process).await?;
+                let opening = ServerConnection::open(pipes.output, pipes.input, limits);
+                (list_tools(opening).await, Some(process))
+            }
+            ConnectionSpec::Address(address) => {
+                let address = server_address(address).map_err(McpStartError::Client)?;
+                (list_tools(ServerConnection::open_address(address, limits)).await, None)
+            }
         };
-        match opened.await {
+        match opened {
             Ok((connection, tools)) => {
-                let process = Mutex::new(Some(process));
-                Ok(Self { spec, connection, tools, process })
+                Ok(Self { spec, connection, tools, process: Mutex::new(process) })
             }
             Err(error) => {
-                Err(McpStartError::Server(error, describe_end(process.close(Duration::ZERO).await)))
+                let end = match process {
+                    Some(process) => describe_end(process.close(Duration::ZERO).await),
+                    None => String::new(),
+                };
+                Err(McpStartError::Server(error, end))
             }
         }
     }
@@ -97,6 +119,23 @@ impl RunningServer {
     }
 }
 
+async fn list_tools(
+    opening: impl Future<Output = Result<ServerConnection, ServerError>>,
+) -> Result<(ServerConnection, Vec<OfferedTool>), ServerError> {
+    let connection = opening.await?;
+    let tools = connection.list_tools().await?;
+    Ok((connection, tools))
+}
+
+/// A server at an address, with a client that connects only to what the policy allows.
+fn server_address(spec: &AddressSpec) -> Result<ServerAddress, String> {
+    let builder = client_builder(spec.url.scheme() == "https").map_err(|e| e.to_string())?;
+    let allowed = spec.clone();
+    let check = AddressCheck::new(move |_, address| allowed.allows_address(address));
+    let client = builder.dns_resolver(Arc::new(check)).build().map_err(|e| e.to_string())?;
+    Ok(ServerAddress { client, url: spec.url.clone(), headers: spec.headers.clone() })
+}
+
 /// How a server ended, to follow a sentence about it.
 fn describe_end(ended: Result<ServiceExit, RunError>) -> String {
     match ended {
@@ -110,38 +149,4 @@ fn describe_end(ended: Result<ServiceExit, RunError>) -> String {
         }
         Err(error) => format!("; {error}"),
     }
-}
-
-/// Returns the specification of a server's process under a grant.
-pub(super) fn build_spec(
-    settings: &McpServerSettings,
-    program: &ScriptProgram,
-    grant: &Grant,
-    process: &ProcessGrant,
-) -> Result<ProcessSpec, McpStartError> {
-    if let Some(folder) = &settings.folder
-        && !grant.fs().iter().any(|mount| folder.starts_with(&mount.host))
-    {
-        return Err(McpStartError::Folder(folder.display().to_string()));
-    }
-    let limits = grant.limits();
-    Ok(ProcessSpec {
-        program: program.path.clone(),
-        digest: program.digest.clone(),
-        arguments: settings.command[1..].to_vec(),
-        folder: settings.folder.clone(),
-        reads: granted_paths(grant, FsAccess::Read),
-        writes: granted_paths(grant, FsAccess::ReadWrite),
-        network: granted_network(process),
-        walls: missing_wall_policy(process),
-        limits: ProcessLimits {
-            time: SERVICE_TIME,
-            cpu_time: SERVICE_TIME,
-            memory_bytes: limits.memory_bytes,
-            open_files: limits.handles,
-            errors_bytes: limits.log_bytes,
-            ..ProcessLimits::STANDARD
-        },
-        env: settings.env.clone().into_iter().collect(),
-    })
 }

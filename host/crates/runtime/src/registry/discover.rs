@@ -22,7 +22,7 @@ use crate::{
     actions::{ActionPlugin, definition_file, is_definition_file},
     config::Env,
     internal::InternalTool,
-    mcp::McpServerPlugin,
+    mcp::{McpServerError, McpServerPlugin},
     script::{DEFINITION_FILE, ScriptPlugin},
 };
 
@@ -62,9 +62,13 @@ impl PluginCandidate {
     }
 
     /// An MCP server.
-    pub(super) fn from_mcp_server(server: McpServerPlugin) -> Self {
-        let manifest = Manifest::for_mcp_server(server.name().clone());
-        Self { manifest, source: CandidateSource::McpServer(Arc::new(server)) }
+    ///
+    /// # Errors
+    ///
+    /// The policy cannot name its address.
+    pub(super) fn from_mcp_server(server: McpServerPlugin) -> Result<Self, McpServerError> {
+        let manifest = server.manifest()?;
+        Ok(Self { manifest, source: CandidateSource::McpServer(Arc::new(server)) })
     }
 
     fn from_definition(plugin: ActionPlugin) -> Self {
@@ -81,6 +85,19 @@ impl PluginCandidate {
     pub(super) fn file(&self) -> Option<&Path> {
         self.source.file()
     }
+
+    /// Where it comes from, for messages: its file, or its table of the configuration.
+    pub(super) fn location(&self) -> PathBuf {
+        match self.file() {
+            Some(file) => file.to_owned(),
+            None => PathBuf::from(format!("[mcp.{}]", self.manifest.name)),
+        }
+    }
+
+    /// Whether it is compiled into the host.
+    pub(super) fn is_internal(&self) -> bool {
+        matches!(self.source, CandidateSource::Internal(_))
+    }
 }
 
 impl CandidateSource {
@@ -90,7 +107,7 @@ impl CandidateSource {
             Self::Component(file) => Some(file),
             Self::Script(script_plugin) => Some(&script_plugin.script.program.path),
             Self::Definition(plugin) => Some(&plugin.file),
-            Self::McpServer(server) => Some(server.program()),
+            Self::McpServer(server) => server.program(),
             Self::Internal(_) => None,
         }
     }

@@ -9,7 +9,7 @@ use sallyport_connections::{Action, Definition};
 use sallyport_contract::{
     CallFailure, Denial, FailureKind, PluginName, ToolCallContext, ToolDescriptor, ToolId,
 };
-use sallyport_policy::{Capability, Grant, Manifest};
+use sallyport_policy::{Grant, Manifest};
 use sallyport_sandbox::{
     ComponentFile, ComponentMetadata, HostCallAuthorizer, InstanceInfo, Plugin,
     schema::CompiledSchema,
@@ -22,7 +22,6 @@ use crate::{
     executor::{LazyComponent, PluginExecutor, PluginKind},
     gate::authorizer::PluginAuthorizer,
     lock::PluginPin,
-    script,
 };
 
 /// One plugin: its manifest, its tools, its effective grant.
@@ -175,16 +174,14 @@ impl RegisteredPlugin {
     }
 
     /// Why none of its calls can run, regardless of rules: it is a native program without the
-    /// permission to run one.
+    /// permission to run one, or a server that it may not reach.
     pub fn unconditional_denial(&self) -> Option<Denial> {
         self.unconditional_denial_under(&self.grant())
     }
 
     /// The same under a certain grant.
     pub(crate) fn unconditional_denial_under(&self, grant: &Grant) -> Option<Denial> {
-        let is_program = matches!(self.kind(), PluginKind::Script | PluginKind::McpServer);
-        let is_denied = is_program && !grant.has_capability(Capability::Process);
-        is_denied.then(|| script::native_run_denial(grant))
+        self.executor.unconditional_denial(grant)
     }
 
     /// Its definition, if it is one JSON file.

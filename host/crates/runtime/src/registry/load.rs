@@ -49,7 +49,7 @@ use crate::{
     },
     internal::{self, InternalTool},
     lock::{LockError, LockFile, PinComparison, PluginPin},
-    mcp::{KnownTools, McpServerError, McpServerPlugin, McpServerSettings},
+    mcp::{KnownTools, McpServerError, McpServerPlugin, McpServerSettings, ServerPolicy},
     script::{NativeScript, ScriptPlugin},
 };
 
@@ -166,8 +166,9 @@ fn find_candidates(parts: &LoadParts<'_>) -> (Vec<PluginCandidate>, Vec<PluginPr
     candidates.extend(internal.map(PluginCandidate::from_internal_tool));
     let servers = settings.mcp_servers.iter().chain(parts.added_servers);
     for (name, server) in servers {
-        match McpServerPlugin::new(name, server, &settings.env, &settings.paths.cache) {
-            Ok(server) => candidates.push(PluginCandidate::from_mcp_server(server)),
+        let server = McpServerPlugin::new(name, server, &settings.env, &settings.paths.cache);
+        match server.and_then(PluginCandidate::from_mcp_server) {
+            Ok(candidate) => candidates.push(candidate),
             Err(error) => problems.push(mcp_problem(parts, name, &error)),
         }
     }
@@ -191,8 +192,11 @@ async fn list_server_tools(parts: &LoadParts<'_>, candidates: &[PluginCandidate]
     let listed = candidates.iter().filter_map(|candidate| match &candidate.source {
         CandidateSource::McpServer(server) => {
             let grant = policy.effective_grant(&candidate.manifest, &Map::new());
-            let grant = may_start.then_some(grant);
-            Some(async move { server.find_tools(grant.as_ref(), start_time_max).await })
+            let proxies = policy.proxy();
+            Some(async move {
+                let policy = ServerPolicy { grant: &grant, proxies };
+                server.find_tools(may_start.then_some(policy), start_time_max).await;
+            })
         }
         _ => None,
     });
@@ -256,7 +260,7 @@ fn remove_duplicate_names(
     let mut unique = Vec::new();
     for (name, namesakes) in by_name {
         let (mut own, mut others): (Vec<_>, Vec<_>) =
-            namesakes.into_iter().partition(|one| one.file().is_none());
+            namesakes.into_iter().partition(PluginCandidate::is_internal);
         let is_internal = internal::is_internal_plugin(&name);
         if !is_internal && others.len() == 1 {
             unique.append(&mut others);
@@ -274,9 +278,8 @@ fn duplicate_name_problem(
     all: &[PluginCandidate],
     is_internal: bool,
 ) -> Option<PluginProblem> {
-    let first = all.first()?.file()?;
-    let locations =
-        all.iter().filter_map(PluginCandidate::file).map(|file| file.display().to_string());
+    let first = all.first()?.location();
+    let locations = all.iter().map(|one| one.location().display().to_string());
     let locations = locations.collect::<Vec<_>>().join(" and ");
     let (message, hint) = match is_internal {
         true => (
@@ -288,7 +291,7 @@ fn duplicate_name_problem(
             "remove or rename all but one; until then none of them is loaded".to_owned(),
         ),
     };
-    Some(PluginProblem::new(first, message, hint).with_plugin(name))
+    Some(PluginProblem::new(&first, message, hint).with_plugin(name))
 }
 
 fn reject_colliding_plugins(

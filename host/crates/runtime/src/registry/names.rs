@@ -28,9 +28,10 @@ pub fn find_installed_plugins(settings: &HostSettings) -> Vec<InstalledPlugin> {
     let sandbox = settings.paths.cache.is_dir().then(|| create_idle_sandbox(settings, resolver));
     let (mut candidates, _) = discover_plugins(&settings.plugin_dirs, false, &settings.env);
     let servers = settings.mcp_servers.iter().filter_map(|(name, server)| {
-        McpServerPlugin::new(name, server, &settings.env, &settings.paths.cache).ok()
+        let server = McpServerPlugin::new(name, server, &settings.env, &settings.paths.cache);
+        server.and_then(PluginCandidate::from_mcp_server).ok()
     });
-    candidates.extend(servers.map(PluginCandidate::from_mcp_server));
+    candidates.extend(servers);
     let internal = internal::enabled_tools(settings.internal).into_iter();
     candidates.extend(internal.map(PluginCandidate::from_internal_tool));
     candidates

@@ -98,6 +98,10 @@ impl PluginExecutor for NativeScript {
         Some(&self.script.program.path)
     }
 
+    fn unconditional_denial(&self, grant: &Grant) -> Option<Denial> {
+        (!grant.has_capability(Capability::Process)).then(|| native_run_denial(grant))
+    }
+
     fn run_call<'a>(
         &'a self,
         authorizer: &'a Arc<PluginAuthorizer>,

@@ -1,0 +1,226 @@
+//! What a server is, and how it is started or reached under a grant.
+
+use std::{net::IpAddr, path::Path};
+
+use http::HeaderMap;
+use sallyport_contract::{Decision, Denial, Effect, PluginName};
+use sallyport_policy::{Capability, FsAccess, Grant, MCP_METHODS, Manifest, ReachableAddresses};
+use sallyport_process::{ProcessLimits, ProcessSpec, ScriptProgram};
+use url::Url;
+
+use super::{
+    ServerPolicy,
+    running::{McpStartError, SERVICE_TIME},
+    settings::{self, McpAddress, McpEndpoint, McpProgram, McpServerError},
+};
+use crate::{
+    config::Env,
+    script::{
+        native_run_denial,
+        spec::{granted_network, granted_paths, missing_wall_policy},
+    },
+};
+
+/// A server as it is configured, checked.
+pub(super) enum ServerEndpoint {
+    /// A program of this machine.
+    Program { settings: McpProgram, program: ScriptProgram },
+    /// A server at an address.
+    Address { settings: McpAddress, url: Url, headers: HeaderMap },
+}
+
+/// How a server is started or reached. With another one, it has to be started anew.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum ConnectionSpec {
+    /// As a process.
+    Process(ProcessSpec),
+    /// At an address.
+    Address(AddressSpec),
+}
+
+/// How a server at an address is reached.
+#[derive(Clone, PartialEq)]
+pub(super) struct AddressSpec {
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    /// What each method may reach.
+    reaches: Vec<ReachableAddresses>,
+}
+
+impl AddressSpec {
+    /// Whether the server may be reached at this address.
+    pub(super) fn allows_address(&self, address: IpAddr) -> bool {
+        self.reaches.iter().all(|reach| reach.allows_address(address))
+    }
+}
+
+impl std::fmt::Debug for AddressSpec {
+    /// Leaves out the query and the headers, which have keys.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AddressSpec").field("host", &self.url.host_str()).finish_non_exhaustive()
+    }
+}
+
+impl ServerEndpoint {
+    /// Reads the program, or checks the address. Nothing is started or sent.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be used as it is configured.
+    pub(super) fn read(endpoint: &McpEndpoint, env: &Env) -> Result<Self, McpServerError> {
+        Ok(match endpoint {
+            McpEndpoint::Program(settings) => {
+                let program = settings::read_program(&settings.command, env)?;
+                Self::Program { settings: settings.clone(), program }
+            }
+            McpEndpoint::Address(settings) => {
+                let (url, headers) = settings.parse()?;
+                Self::Address { settings: settings.clone(), url, headers }
+            }
+        })
+    }
+
+    pub(super) fn digest(&self) -> String {
+        match self {
+            Self::Program { settings, program } => settings::command_digest(settings, program),
+            Self::Address { settings, .. } => settings::address_digest(settings),
+        }
+    }
+
+    pub(super) fn program(&self) -> Option<&Path> {
+        match self {
+            Self::Program { program, .. } => Some(&program.path),
+            Self::Address { .. } => None,
+        }
+    }
+
+    pub(super) fn manifest(&self, name: PluginName) -> Result<Manifest, McpServerError> {
+        match self {
+            Self::Program { .. } => Ok(Manifest::for_mcp_server(name)),
+            Self::Address { url, .. } => {
+                Ok(Manifest::for_mcp_address(name, settings::bare_address(url).as_str())?)
+            }
+        }
+    }
+
+    /// Why no call of the server can run under this grant.
+    pub(super) fn find_denial(&self, grant: &Grant) -> Option<Denial> {
+        match self {
+            Self::Program { .. } => grant.process().is_none().then(|| native_run_denial(grant)),
+            Self::Address { url, .. } => {
+                MCP_METHODS.iter().find_map(|method| grant.check_request(method, url).err())
+            }
+        }
+    }
+
+    /// Says which grant is missing, and how to give it.
+    pub(super) fn describe_missing_grant(&self, name: &PluginName) -> String {
+        let (what, grant) = match self {
+            Self::Program { .. } => ("run as a program of this machine", "--grant process=true"),
+            Self::Address { .. } => ("be reached at its address", "--requested"),
+        };
+        format!("it may not {what}; to allow it: sallyport policy grant {name} {grant}")
+    }
+
+    /// How the server is started or reached.
+    ///
+    /// # Errors
+    ///
+    /// The grant does not allow it.
+    pub(super) fn connection_spec(
+        &self,
+        policy: ServerPolicy<'_>,
+        env: &Env,
+    ) -> Result<ConnectionSpec, McpStartError> {
+        let ServerPolicy { grant, proxies } = policy;
+        if let Some(denial) = self.find_denial(grant) {
+            return Err(McpStartError::Denied(Box::new(denial)));
+        }
+        match self {
+            Self::Program { settings, program } => {
+                let spec = process_spec(settings, program, grant, env)?;
+                Ok(ConnectionSpec::Process(spec))
+            }
+            // A client that uses a proxy does not resolve names, so their addresses are not known.
+            Self::Address { url, .. }
+                if proxies.is_some_and(|proxies| proxies.address_for_url(url).is_some()) =>
+            {
+                Err(McpStartError::Proxy)
+            }
+            Self::Address { url, headers, .. } => {
+                address_spec(url, headers, grant).map(ConnectionSpec::Address)
+            }
+        }
+    }
+
+    /// What the audit has about a call of the server.
+    pub(super) fn call_effect(&self) -> Effect {
+        match self {
+            Self::Program { program, .. } => Effect::Used {
+                capability: Capability::Process.as_str().to_owned(),
+                what: format!("{}: asked over MCP", program.path.display()),
+            },
+            Self::Address { url, .. } => Effect::Used {
+                capability: "net".to_owned(),
+                what: format!("{}: asked over MCP", settings::bare_address(url)),
+            },
+        }
+    }
+}
+
+/// The process of a server that is a program.
+fn process_spec(
+    settings: &McpProgram,
+    program: &ScriptProgram,
+    grant: &Grant,
+    env: &Env,
+) -> Result<ProcessSpec, McpStartError> {
+    let Some(process) = grant.process() else {
+        return Err(McpStartError::Denied(Box::new(native_run_denial(grant))));
+    };
+    if let Some(folder) = &settings.folder
+        && !grant.fs().iter().any(|mount| folder.starts_with(&mount.host))
+    {
+        return Err(McpStartError::Folder(folder.display().to_string()));
+    }
+    let limits = grant.limits();
+    let granted = grant.env().iter().filter_map(|name| Some((name.clone(), env.get(name)?)));
+    let granted = granted.map(|(name, value)| (name, value.to_owned()));
+    Ok(ProcessSpec {
+        program: program.path.clone(),
+        digest: program.digest.clone(),
+        arguments: settings.command[1..].to_vec(),
+        folder: settings.folder.clone(),
+        reads: granted_paths(grant, FsAccess::Read),
+        writes: granted_paths(grant, FsAccess::ReadWrite),
+        network: granted_network(process),
+        walls: missing_wall_policy(process),
+        limits: ProcessLimits {
+            time: SERVICE_TIME,
+            cpu_time: SERVICE_TIME,
+            memory_bytes: limits.memory_bytes,
+            open_files: limits.handles,
+            errors_bytes: limits.log_bytes,
+            ..ProcessLimits::STANDARD
+        },
+        env: settings.env.clone().into_iter().chain(granted).collect(),
+    })
+}
+
+/// How a server at an address is reached. No method may ask: a connection serves many calls, and nobody could say for which one it asks.
+fn address_spec(
+    url: &Url,
+    headers: &HeaderMap,
+    grant: &Grant,
+) -> Result<AddressSpec, McpStartError> {
+    let mut reaches = Vec::new();
+    for method in MCP_METHODS {
+        let permit = grant.check_request(method, url);
+        let permit = permit.map_err(|denial| McpStartError::Denied(Box::new(denial)))?;
+        if permit.decision() != Decision::Allow {
+            return Err(McpStartError::Asks(permit.place().to_string()));
+        }
+        reaches.push(permit.reachable_addresses());
+    }
+    Ok(AddressSpec { url: url.clone(), headers: headers.clone(), reaches })
+}
