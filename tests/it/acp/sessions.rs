@@ -157,7 +157,7 @@ fn a_server_of_a_client_that_may_not_run_is_told() {
             false => client.said(),
         };
         assert!(told.contains("sallyport policy grant notes --grant process=true"), "{told}");
-        assert!(told.contains("far is not used: it is at an address"), "{told}");
+        assert!(told.contains("policy grant far --requested"), "{told}");
         assert_eq!(client.close(), 0);
     }
 }

@@ -22,10 +22,10 @@ const USUAL: &str =
     "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
 
 /// A running server.
-struct HttpServer {
+pub(crate) struct HttpServer {
     child: Child,
     stderr: Heard,
-    address: String,
+    pub(crate) address: String,
 }
 
 /// An answer: its status, its head and its body.
@@ -36,7 +36,7 @@ struct HttpAnswer {
 }
 
 impl HttpServer {
-    fn start(home: &Home, args: &[&str]) -> Self {
+    pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
         let mut child = home.start(&[&["mcp", "--http", "127.0.0.1:0"], args].concat());
         let stderr = Heard::of(child.stderr.take().unwrap());
         let address = until("the address", || {

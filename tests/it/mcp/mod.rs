@@ -3,7 +3,7 @@
 mod approvals;
 mod calls;
 mod hostile;
-mod http;
+pub(crate) mod http;
 mod offers;
 mod stateless;
 

@@ -45,12 +45,12 @@ fn what_cannot_be_a_server_is_refused() {
     add(&["a b", "--", "true"]).ended(2);
     add(&["fake", "--env", "X", "--", "true"]).ended(2).remarks(&["write NAME=VALUE"]);
     let rows = [
-        ("[mcp.fake]\n", "key \"command\" is missing"),
+        ("[mcp.fake]\n", "key \"command\" or \"url\" is missing"),
         ("[mcp.fake]\ncommand = []\n", "its command is empty"),
         ("[mcp.fake]\ncommand = ['no-such-program']\n", "there is no program no-such-program"),
         ("[mcp.fake]\ncommand = ['/etc/passwd']\n", "/etc/passwd is not executable"),
         ("[mcp.fake]\ncommand = 'true'\n", "\"command\" must be a list"),
-        ("[mcp.fake]\ncommand = ['true']\nurl = 'x'\n", "unknown key \"url\""),
+        ("[mcp.fake]\ncommand = ['true']\nurls = 'x'\n", "unknown key \"urls\""),
         ("[mcp.fake]\ncommand = ['true']\nenv = { A = '${NO_SUCH}' }\n", "\"NO_SUCH\" is not set"),
     ];
     for (config, words) in rows {

@@ -1,5 +1,6 @@
 //! The tools of MCP servers: configured, granted, asked, and bounded however a server behaves.
 
+mod address;
 mod changes;
 mod commands;
 mod crowds;
