@@ -14,7 +14,7 @@ use tokio::{
 use tokio_io_timeout::TimeoutStream;
 use tower_service::Service as _;
 
-use crate::server::Service;
+use crate::{console::PeerAddress, server::Service};
 
 /// Most connections at the same time: the streams and requests of all users, with room to spare.
 pub(crate) const SOCKETS_MAX: usize = 1024;
@@ -51,18 +51,18 @@ impl Acceptor {
     pub(crate) async fn accept_connections(&mut self, listener: &TcpListener) {
         loop {
             match listener.accept().await {
-                Ok((stream, _)) => self.accept(stream),
+                Ok((stream, peer)) => self.accept(stream, PeerAddress(peer.ip())),
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             }
         }
     }
 
-    fn accept(&mut self, stream: TcpStream) {
+    fn accept(&mut self, stream: TcpStream, peer: PeerAddress) {
         while self.connections.try_join_next().is_some() {}
         match Arc::clone(&self.service.sockets).try_acquire_owned() {
             Ok(place) => {
                 let (service, router) = (Arc::clone(&self.service), self.router.clone());
-                self.connections.spawn(serve_connection(service, router, stream, place));
+                self.connections.spawn(serve_connection(service, router, (stream, peer), place));
             }
             // One too many is closed.
             Err(_) => drop(self.service.metrics.sockets_refused.fetch_add(1, Ordering::Relaxed)),
@@ -81,7 +81,7 @@ impl Acceptor {
 async fn serve_connection(
     service: Arc<Service>,
     router: Router,
-    stream: TcpStream,
+    (stream, peer): (TcpStream, PeerAddress),
     place: OwnedSemaphorePermit,
 ) {
     // Small events must not wait for one another. It fails only on a connection that is broken.
@@ -93,7 +93,9 @@ async fn serve_connection(
     let answer = service_fn(move |request: Request<Incoming>| {
         // A router is always ready.
         let mut router = router.clone();
-        async move { router.call(request.map(Body::new)).await }
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(peer);
+        async move { router.call(request).await }
     });
     let io = TokioIo::new(Box::pin(stream));
     let mut connection = pin!(http.serve_connection(io, answer));

@@ -50,7 +50,7 @@ enum StreamEnd {
     TooSlow,
     /// It has lasted long enough; connect again.
     TimeUp,
-    /// The token is not valid any more.
+    /// The token, or the log-in that stands for it, is not valid any more.
     TokenEnded,
     /// The service stops.
     Stopping,
@@ -162,8 +162,7 @@ impl EventStream {
     }
 
     fn give_sign(mut self) -> (Bytes, Option<Self>) {
-        let RequestCaller { user, token_hash } = &self.parts.caller;
-        if self.parts.service.tokens.find_user_of_hash(token_hash).as_ref() != Some(user) {
+        if !self.parts.caller.is_valid(&self.parts.service) {
             return (StreamEnd::TokenEnded.to_event(), None);
         }
         self.next_sign = Instant::now() + SIGN_OF_LIFE_EVERY;

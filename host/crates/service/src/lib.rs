@@ -13,6 +13,7 @@ mod access;
 mod approvals;
 mod audit;
 mod connection;
+mod console;
 mod event_log;
 mod event_stream;
 mod health;

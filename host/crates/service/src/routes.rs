@@ -20,6 +20,7 @@ use crate::{
     access::{RouteAccess, RouteGuard, guard_route},
     approvals::{self, AnswerTaken, AnswerToGive, ApprovalList, QuestionCard},
     audit::{self, AuditPage, AuditQuery},
+    console,
     event_stream::EVENTS_TYPE,
     health::{self, HealthReport},
     metrics::METRICS_TYPE,
@@ -262,7 +263,7 @@ fn watch_specs() -> Vec<RouteSpec> {
     ]
 }
 
-/// Makes the router.
+/// Makes the router. The routes of the console are its own pages', and in no document.
 pub(crate) fn router(service: &Arc<Service>) -> Router {
     let router = all_routes().into_iter().fold(Router::new(), |router, route| {
         let guard = RouteGuard { service: Arc::clone(service), access: route.access };
@@ -270,6 +271,7 @@ pub(crate) fn router(service: &Arc<Service>) -> Router {
         router.route(route.path, route.handler.route_layer(guarded))
     });
     router
+        .merge(console::routes(service))
         .fallback(no_route)
         .method_not_allowed_fallback(wrong_method)
         .layer(middleware::from_fn_with_state(Arc::clone(service), protect))

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     connection::{Acceptor, SOCKETS_MAX},
+    console::{ConsoleLogins, LoginAttempts},
     idempotency::IdempotencyDesk,
     metrics::{ServiceGauges, ServiceMetrics},
     open_sessions::OpenSessions,
@@ -69,6 +70,9 @@ pub(crate) struct Service {
     pub(crate) read_settings: SettingsSource,
     pub(crate) overrides: SessionOverrides,
     pub(crate) tokens: TokenBook,
+    /// The browsers that are logged in to the console.
+    pub(crate) logins: ConsoleLogins,
+    pub(crate) login_attempts: LoginAttempts,
     pub(crate) sessions: OpenSessions,
     pub(crate) limits: ServiceLimits,
     pub(crate) idempotency: IdempotencyDesk,
@@ -114,6 +118,8 @@ impl Service {
             read_settings,
             overrides,
             tokens,
+            logins: ConsoleLogins::default(),
+            login_attempts: LoginAttempts::default(),
             sessions: OpenSessions::default(),
             limits: ServiceLimits::new(),
             idempotency: IdempotencyDesk::default(),
