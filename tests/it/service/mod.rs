@@ -2,6 +2,7 @@
 
 mod approvals;
 mod command_line;
+mod console;
 mod hostile;
 mod routes;
 mod sessions;
@@ -61,11 +62,12 @@ struct ServiceProgram {
     address: String,
 }
 
-/// An answer: its status, its head in lower case, and its body.
+/// An answer: its status, its head in lower case, the cookies that it sets, and its body.
 #[derive(Debug, Clone)]
 struct HttpReply {
     status: u16,
     head: String,
+    cookies: Vec<String>,
     body: String,
 }
 
@@ -223,5 +225,7 @@ fn read_reply(mut stream: TcpStream) -> HttpReply {
     let text = String::from_utf8_lossy(&bytes);
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-    HttpReply { status, head: head.to_lowercase(), body: body.to_owned() }
+    let cookies = head.lines().filter_map(|line| line.strip_prefix("set-cookie: "));
+    let cookies = cookies.map(str::to_owned).collect();
+    HttpReply { status, head: head.to_lowercase(), cookies, body: body.to_owned() }
 }

@@ -122,7 +122,10 @@ fn ask(
         let head = stream.until("\r\n\r\n").to_owned();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         return match status {
-            200 => HttpReply { status, head: head.to_lowercase(), body: String::new() },
+            200 => {
+                let (head, cookies, body) = (head.to_lowercase(), Vec::new(), String::new());
+                HttpReply { status, head, cookies, body }
+            }
             _ => service.ask(token, &operation.method, &path, ""),
         };
     }
