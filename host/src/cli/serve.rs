@@ -99,6 +99,7 @@ pub(super) async fn run(
     setup::print_load_problems(&host.registry(), out);
     let address = listener.local_addr()?;
     out.print_note(&format!("Serving {} tools at http://{address}/v1.", host.tools().len()));
+    out.print_note(&format!("The console is at http://{address}/console."));
     let parts = ServiceParts {
         host: Arc::clone(&host),
         read_settings: settings_source(flags.clone()),

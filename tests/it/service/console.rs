@@ -1,4 +1,4 @@
-//! The web console: who gets in, and what their cookie may do.
+//! The web console: who gets in, what their cookie may do, and what its pages are made of.
 
 use serde_json::json;
 
@@ -7,6 +7,11 @@ use crate::support::Home;
 
 /// The header that the pages of the console send.
 const MARK: &str = "Sallyport-Console: 1\r\n";
+
+/// The policy of every page and file.
+const POLICY: &str = "content-security-policy: default-src 'none'; script-src 'self'; \
+                      style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+                      form-action 'self'; frame-ancestors 'none'; base-uri 'none'\r\n";
 
 fn log_in(service: &ServiceProgram, token: &str, lines: &str) -> HttpReply {
     let body = json!({ "token": token }).to_string();
@@ -176,4 +181,62 @@ fn an_address_that_guesses_tokens_is_sent_away() {
     assert_eq!(refused.problem(), "too-many");
     service.get(&ann, "/v1/usage");
     service.request("GET", "/v1/usage", &with_cookie(&cookie), "").has(200);
+}
+
+#[test]
+fn every_page_and_file_runs_and_loads_only_what_the_service_sends() {
+    let model = talking_model();
+    let home = home(&model);
+    let service = ServiceProgram::start(&home);
+    let get = |path: &str| service.request("GET", path, "", "");
+    let page = get("/console").has(200);
+    assert!(page.head.contains("content-type: text/html; charset=utf-8"), "{}", page.head);
+    let mut paths = vec!["/console".to_owned(), "/console/console.css".to_owned()];
+    let mut scripts = vec!["/console/app.js".to_owned()];
+    // Every module is imported by another, so following the imports finds them all.
+    while let Some(path) = scripts.pop() {
+        let script = get(&path).has(200);
+        assert!(script.head.contains("content-type: text/javascript"), "{path}: {}", script.head);
+        let names = script.body.lines().filter_map(|line| line.split_once(" from \"./"));
+        let names = names.map(|(_, rest)| format!("/console/{}", rest.trim_end_matches("\";")));
+        scripts.extend(names.filter(|name| !paths.contains(name)));
+        paths.push(path);
+    }
+    paths.sort();
+    paths.dedup();
+    assert!(paths.len() > 10, "{paths:?}");
+    for path in &paths {
+        let reply = get(path).has(200);
+        for line in [
+            POLICY,
+            "x-content-type-options: nosniff\r\n",
+            "referrer-policy: no-referrer\r\n",
+            "x-frame-options: deny\r\n",
+            "cache-control: no-store\r\n",
+        ] {
+            let head = format!("{}\r\n", reply.head);
+            assert!(head.contains(&line.to_lowercase()), "{path}: no {line} in {head}");
+        }
+    }
+    for path in
+        ["/console/", "/console/x.js", "/console/..%2flogin.rs", "/console/app.js/", "/console/%00"]
+    {
+        assert_eq!(get(path).has(404).problem(), "not-found", "{path}");
+    }
+    service.request("POST", "/console", "", "").has(405);
+    service.request("GET", "/console/user", "", "").has(401);
+    let api = get("/healthz").has(200);
+    assert!(api.head.contains("default-src 'none'; frame-ancestors 'none'"), "{}", api.head);
+}
+
+#[test]
+fn the_address_of_the_console_is_printed_with_the_token() {
+    let model = talking_model();
+    let home = home(&model);
+    let service = ServiceProgram::start(&home);
+    let printed = service.running.behind("for the operator \"local\": ");
+    let console = service.running.behind("The console is at ");
+    assert_eq!(console.trim_end_matches('.'), format!("http://{}/console", service.address));
+    let user = log_in(&service, &printed, MARK).has(200).json();
+    assert_eq!((&user["name"], &user["role"]), (&json!("local"), &json!("operator")));
 }

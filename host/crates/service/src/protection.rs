@@ -107,9 +107,10 @@ async fn library_text(body: Body) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Adds the headers. Only a page of the console has its own policy.
 fn with_headers(mut response: Response) -> Response {
     for (name, value) in HEADERS {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
 }

@@ -1,8 +1,9 @@
-//! The web console: what browsers need to use the same routes that programs use.
+//! The web console: pages for people over the same routes that programs use.
 //!
-//! A browser logs in once with a token and gets a cookie, which stands for the token from then on;
-//! `same_site` keeps other pages from using it.
+//! The pages are files that are compiled in. A browser logs in once with a token and gets a cookie,
+//! which stands for the token from then on; `same_site` keeps other pages from using it.
 
+mod assets;
 mod attempts;
 mod login;
 mod logins;
@@ -32,6 +33,8 @@ pub(crate) fn routes(service: &Arc<Service>) -> Router<Arc<Service>> {
     let guard = RouteGuard { service: Arc::clone(service), access };
     let guarded = middleware::from_fn_with_state(guard, guard_route);
     Router::new()
+        .route("/console", get(assets::page))
+        .route("/console/{asset}", get(assets::asset))
         .route("/console/login", post(login::log_in))
         .route("/console/logout", post(login::log_out))
         .route("/console/user", get(login::show_user).route_layer(guarded))
