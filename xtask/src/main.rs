@@ -7,6 +7,7 @@
 
 mod bench;
 mod build;
+mod console;
 mod demo;
 mod dist;
 mod drawings;
@@ -48,6 +49,8 @@ cargo xtask TASK
   demo [chat|start] [--write]
                   play the sessions and the film that the documents show; print or write them
   editors         drive `sallyport acp` with the official client (needs Node and npm)
+  console         drive the console of `sallyport serve` in a browser, and write pictures of its
+                  pages into target/console (needs Node, npm and Chromium)
   neighbours [conformance|clients|servers|service|bench]
                   run the official programs of the Model Context Protocol with ours: the
                   conformance suite, two SDKs, the reference servers; and schemathesis with the
@@ -93,6 +96,7 @@ fn dispatch_task(args: &[String]) -> Result<ExitCode> {
         "bench" => bench::run_benchmarks(rest)?,
         "dist" => dist::build_release()?,
         "demo" => demo::run_demo(rest)?,
+        "console" => console::run_console()?,
         "editors" => editors::run_editors()?,
         "drawings" => drawings::update_drawings(rest)?,
         "languages" => languages::show_languages(rest)?,

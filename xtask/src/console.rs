@@ -1,0 +1,70 @@
+//! Drives the web console of `sallyport serve` in a real browser, and keeps pictures of its pages.
+//!
+//! It needs Node, the registry of npm and Chromium, so it is a task of its own and not a test.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::{
+    build,
+    process::{cargo_command, repository_root, run_command, run_for_status},
+};
+
+/// What drives the browser, and what looks for barriers on a page.
+const PACKAGES: [&str; 2] = ["playwright-core@^1.65", "axe-core@^4.14"];
+
+/// The scripts, copied next to the packages that they import.
+const SCRIPTS: [(&str, &str); 3] = [
+    ("walk.mjs", include_str!("console/walk.mjs")),
+    ("service.mjs", include_str!("console/service.mjs")),
+    ("units.mjs", include_str!("console/units.mjs")),
+];
+
+/// Where Chromium is. The variable counts more.
+const CHROMIUM: &str = "/usr/bin/chromium";
+const CHROMIUM_VARIABLE: &str = "CHROMIUM";
+
+/// Walks through the console. Prints a table, and writes pictures into `target/console`.
+pub(crate) fn run_console() -> Result<()> {
+    let chromium = std::env::var_os(CHROMIUM_VARIABLE).map_or(CHROMIUM.into(), PathBuf::from);
+    let missing = || format!("no {}; name yours in {CHROMIUM_VARIABLE}", chromium.display());
+    ensure!(chromium.exists(), missing());
+    build::build_plugins()?;
+    run_command(cargo_command().args(["build", "--quiet", "--package", "sallyport"]))?;
+    let folder = repository_root().join("target/console");
+    install_packages(&folder)?;
+    let home = tempfile::tempdir()?;
+    let program = repository_root().join("target/debug/sallyport");
+    let plugins = repository_root().join("plugins-wasm");
+    let status = run_for_status(
+        Command::new("node").current_dir(&folder).arg(folder.join("walk.mjs")).args([
+            program.as_path(),
+            home.path(),
+            &plugins,
+            &chromium,
+            &folder,
+        ]),
+    )?;
+    ensure!(status.success(), "the console is not as it should be");
+    Ok(())
+}
+
+fn install_packages(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    fs::write(folder.join("package.json"), "{ \"private\": true, \"type\": \"module\" }\n")?;
+    for (name, text) in SCRIPTS {
+        fs::write(folder.join(name), text)?;
+    }
+    run_command(
+        Command::new("npm")
+            .current_dir(folder)
+            .args(["install", "--no-fund", "--no-audit", "--silent"])
+            .args(PACKAGES),
+    )
+    .context("Node and npm are needed")
+}
