@@ -10,7 +10,7 @@ use sallyport_runtime::{
     registry::PluginSelection,
 };
 use sallyport_service::{
-    ServiceConsent, ServiceParts, TokenBook, UserRole,
+    PublicOrigin, ServiceConsent, ServiceParts, TokenBook, UserRole,
     token_file::{self, NewToken, StoredToken, TokenFileError},
 };
 use sallyport_terminal::listing::ListRow;
@@ -40,6 +40,11 @@ pub(super) struct ServeArgs {
     /// The address; one that other machines can reach needs a token
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8420")]
     listen: SocketAddr,
+
+    /// The address at which browsers reach the service through a proxy, such as
+    /// https://sallyport.example
+    #[arg(long, value_name = "ORIGIN")]
+    origin: Option<PublicOrigin>,
 
     #[command(flatten)]
     pub(super) model: ModelArgs,
@@ -99,12 +104,14 @@ pub(super) async fn run(
     setup::print_load_problems(&host.registry(), out);
     let address = listener.local_addr()?;
     out.print_note(&format!("Serving {} tools at http://{address}/v1.", host.tools().len()));
-    out.print_note(&format!("The console is at http://{address}/console."));
+    let origin = args.origin.as_ref().map_or(format!("http://{address}"), ToString::to_string);
+    out.print_note(&format!("The console is at {origin}/console."));
     let parts = ServiceParts {
         host: Arc::clone(&host),
         read_settings: settings_source(flags.clone()),
         overrides: (&args.model).into(),
         tokens,
+        public_origin: args.origin.clone(),
     };
     tokio::select! {
         () = serve(&host, parts, listener, signals) => {}

@@ -47,8 +47,10 @@ fn without_a_token_only_this_machine_is_served() {
 #[test]
 fn what_is_wrong_with_the_command_line_is_said() {
     let home = Home::new();
-    let rows: [(&[&str], i32, &str); 7] = [
+    let rows: [(&[&str], i32, &str); 9] = [
         (&["serve", "--listen", "nowhere"], 2, "invalid"),
+        (&["serve", "--origin", "team.example"], 2, "a scheme and a host"),
+        (&["serve", "--origin", "https://team.example/a"], 2, "a scheme and a host"),
         (&["serve", "token", "add", "a b", "--role", "user"], 2, "is not a name"),
         (&["serve", "token", "add", "ann", "--role", "admin"], 2, "the roles are"),
         (&["serve", "token", "add", "ann"], 2, "--role"),

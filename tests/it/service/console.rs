@@ -240,3 +240,21 @@ fn the_address_of_the_console_is_printed_with_the_token() {
     let user = log_in(&service, &printed, MARK).has(200).json();
     assert_eq!((&user["name"], &user["role"]), (&json!("local"), &json!("operator")));
 }
+
+/// Behind a proxy on the same machine the browser names an origin that is not the one of `Host`.
+#[test]
+fn a_browser_behind_a_proxy_was_taken_for_a_page_of_another_origin() {
+    let model = talking_model();
+    let home = home(&model);
+    let ann = token(&home, "ann", "user");
+    let service = ServiceProgram::start_with(&home, &["--origin", "https://team.example"]);
+    assert_eq!(service.running.behind("The console is at "), "https://team.example/console.");
+    let from = |origin: &str| format!("{MARK}Sec-Fetch-Site: same-origin\r\nOrigin: {origin}\r\n");
+    let reply = log_in(&service, &ann, &from("https://team.example")).has(200);
+    assert!(reply.cookies[0].ends_with("; Secure"), "{reply:#?}");
+    let head = format!("Cookie: {}\r\n{}", cookie(&reply), from("https://team.example"));
+    service.request("POST", "/v1/tools/clock.get_time/check", &head, "{}").has(200);
+    log_in(&service, &ann, &from("https://other.example")).has(403);
+    let own = format!("http://{}", service.address);
+    log_in(&service, &ann, &from(&own)).has(200);
+}

@@ -73,7 +73,11 @@ struct HttpReply {
 
 impl ServiceProgram {
     fn start(home: &Home) -> Self {
-        let running = Running::start(home, &["serve", "--listen", "127.0.0.1:0"]);
+        Self::start_with(home, &[])
+    }
+
+    fn start_with(home: &Home, more: &[&str]) -> Self {
+        let running = Running::start(home, &[&["serve", "--listen", "127.0.0.1:0"], more].concat());
         let line = running.behind("http://");
         let address = line.split_once("/v1").unwrap().0.to_owned();
         Self { running, address }

@@ -21,6 +21,7 @@ mod idempotency;
 mod metrics;
 mod open_sessions;
 mod openapi;
+mod origin;
 mod plugins;
 mod problem;
 mod protection;
@@ -36,6 +37,7 @@ mod tools;
 mod usage;
 
 pub use openapi::openapi_document;
+pub use origin::{PublicOrigin, PublicOriginError};
 pub use role::{ServiceUser, UserRole};
 pub use server::{ServiceConsent, ServiceParts, SettingsSource, serve};
 pub use tokens::TokenBook;

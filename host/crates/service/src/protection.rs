@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Uri, header, uri::Authority};
 
 use crate::{
     problem::{PROBLEM_TYPE, Problem, ProblemKind},
-    server::Service,
+    server::{Service, ServiceNames},
 };
 
 /// Headers of every answer. The API serves data, so a browser has nothing to run, to frame or to keep.
@@ -42,7 +42,7 @@ pub(crate) async fn protect(
     request: Request,
     next: Next,
 ) -> Response {
-    let response = match check_names(request.headers(), request.uri(), service.is_local) {
+    let response = match check_names(request.headers(), request.uri(), &service.names) {
         Ok(()) => with_problem(next.run(request).await).await,
         Err(problem) => problem.into_response(),
     };
@@ -53,15 +53,21 @@ pub(crate) async fn protect(
 
 /// A page that a browser shows may not reach the service by its own origin, nor by a name that it
 /// has made point to this machine.
-fn check_names(headers: &HeaderMap, uri: &Uri, is_local: bool) -> Result<(), Problem> {
+fn check_names(headers: &HeaderMap, uri: &Uri, names: &ServiceNames) -> Result<(), Problem> {
     let host = requested_host(headers, uri)
         .ok_or_else(|| Problem::bad_request("the name of the host is missing, or is none"))?;
-    if is_local && !LOCAL_HOSTS.iter().any(|name| host.host().eq_ignore_ascii_case(name)) {
+    let public = names.public_origin.as_ref();
+    let is_known = LOCAL_HOSTS.iter().any(|name| host.host().eq_ignore_ascii_case(name))
+        || public.is_some_and(|public| public.is_host(&host));
+    if names.is_local && !is_known {
         let title = "the service is not at this name; use 127.0.0.1 or localhost";
         return Err(Problem::new(ProblemKind::WrongHost, title));
     }
     match headers.get(header::ORIGIN) {
-        Some(origin) if !is_same_origin(origin, &host) => {
+        Some(origin)
+            if !is_same_origin(origin, &host)
+                && !public.is_some_and(|public| public.is_origin(origin)) =>
+        {
             let title = "pages of another origin cannot use the service";
             Err(Problem::new(ProblemKind::ForeignOrigin, title))
         }
@@ -145,7 +151,8 @@ mod tests {
             if let Some(origin) = origin {
                 headers.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
             }
-            let checked = check_names(&headers, &Uri::from_static("/v1/tools"), is_local);
+            let names = ServiceNames { is_local, public_origin: None };
+            let checked = check_names(&headers, &Uri::from_static("/v1/tools"), &names);
             assert_eq!(checked.is_ok(), want, "{host} {origin:?} {is_local}");
         }
     }
@@ -153,11 +160,36 @@ mod tests {
     #[test]
     fn a_request_with_two_names_has_none() {
         let mut headers = HeaderMap::new();
-        assert!(check_names(&headers, &Uri::from_static("/"), true).is_err());
+        let names = ServiceNames { is_local: true, public_origin: None };
+        assert!(check_names(&headers, &Uri::from_static("/"), &names).is_err());
         headers.append(header::HOST, HeaderValue::from_static("localhost"));
         let target = Uri::from_static("http://evil.example/");
-        assert!(check_names(&headers, &target, true).is_err());
+        assert!(check_names(&headers, &target, &names).is_err());
         headers.append(header::HOST, HeaderValue::from_static("localhost"));
-        assert!(check_names(&headers, &Uri::from_static("/"), true).is_err());
+        assert!(check_names(&headers, &Uri::from_static("/"), &names).is_err());
+    }
+
+    #[test]
+    fn a_proxy_adds_one_name_and_one_origin() {
+        let public_origin = Some("https://team.example".parse().unwrap());
+        let names = ServiceNames { is_local: true, public_origin };
+        let rows = [
+            ("team.example", None, true),
+            ("team.example", Some("https://team.example"), true),
+            ("127.0.0.1:8420", Some("https://team.example"), true),
+            ("127.0.0.1:8420", Some("http://127.0.0.1:8420"), true),
+            ("127.0.0.1:8420", Some("http://team.example"), false),
+            ("127.0.0.1:8420", Some("https://team.example:8443"), false),
+            ("127.0.0.1:8420", Some("https://evil.example"), false),
+            ("evil.example", None, false),
+            ("team.example:8443", None, false),
+        ];
+        for (host, origin, want) in rows {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static(host));
+            headers.extend(origin.map(|origin| (header::ORIGIN, HeaderValue::from_static(origin))));
+            let checked = check_names(&headers, &Uri::from_static("/console"), &names);
+            assert_eq!(checked.is_ok(), want, "{host} {origin:?}");
+        }
     }
 }

@@ -17,6 +17,7 @@ use crate::{
     idempotency::IdempotencyDesk,
     metrics::{ServiceGauges, ServiceMetrics},
     open_sessions::OpenSessions,
+    origin::PublicOrigin,
     quota::UserQuota,
     routes::router,
     tokens::TokenBook,
@@ -51,6 +52,8 @@ pub struct ServiceParts {
     pub overrides: SessionOverrides,
     /// The users.
     pub tokens: TokenBook,
+    /// The address at which browsers reach the service through a proxy, if there is one.
+    pub public_origin: Option<PublicOrigin>,
 }
 
 /// Leaves the questions of calls without a session to those who answer over the service, until the
@@ -77,8 +80,8 @@ pub(crate) struct Service {
     pub(crate) limits: ServiceLimits,
     pub(crate) idempotency: IdempotencyDesk,
     pub(crate) metrics: ServiceMetrics,
-    /// Whether only this machine can reach the service.
-    pub(crate) is_local: bool,
+    /// The names at which the service answers.
+    pub(crate) names: ServiceNames,
     /// Is cancelled when calls and sessions have to end.
     pub(crate) stop: CancellationToken,
     /// Is cancelled when streams have to end, after the sessions.
@@ -87,6 +90,15 @@ pub(crate) struct Service {
     running_calls: Arc<Semaphore>,
     /// A place for each connection.
     pub(crate) sockets: Arc<Semaphore>,
+}
+
+/// The names at which the service answers.
+#[derive(Debug)]
+pub(crate) struct ServiceNames {
+    /// Whether only this machine can reach the service.
+    pub(crate) is_local: bool,
+    /// Where browsers reach it through a proxy.
+    pub(crate) public_origin: Option<PublicOrigin>,
 }
 
 /// How much users may have at the same time.
@@ -112,7 +124,7 @@ impl ServiceLimits {
 
 impl Service {
     fn new(parts: ServiceParts, is_local: bool) -> Arc<Self> {
-        let ServiceParts { host, read_settings, overrides, tokens } = parts;
+        let ServiceParts { host, read_settings, overrides, tokens, public_origin } = parts;
         Arc::new(Self {
             host,
             read_settings,
@@ -124,7 +136,7 @@ impl Service {
             limits: ServiceLimits::new(),
             idempotency: IdempotencyDesk::default(),
             metrics: ServiceMetrics::default(),
-            is_local,
+            names: ServiceNames { is_local, public_origin },
             stop: CancellationToken::new(),
             closing: CancellationToken::new(),
             running_calls: Arc::new(Semaphore::new(CALLS_MAX.1)),
