@@ -23,7 +23,7 @@ const VIEWS = [
 const [SIZES, NARROWEST] = [[[1280, 800], [390, 844]], [360, 640]];
 
 /** What is expected while the service is away or refuses: the browser logs such answers by itself. */
-const EXPECTED = /status of (401|403)|ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED_ENCODING/;
+const EXPECTED = /status of (401|403|410)|ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED_ENCODING/;
 
 const model = await startModel();
 Service.prepare(home, plugins, ["clock", "files", "timer", "weather"]);
@@ -174,6 +174,28 @@ async function walkSessions(page) {
   return address;
 }
 
+/** A stream that breaks off continues, and one whose events are forgotten begins anew. */
+async function walkStreams(page) {
+  const answers = [
+    { status: 200, contentType: "text/event-stream", body: "retry: 1000\n\n" },
+    { status: 410, contentType: "application/problem+json", body: JSON.stringify({ type: "events-forgotten", status: 410, title: "gone" }) },
+  ];
+  const lasts = [];
+  await page.route("**/events", (route) => {
+    lasts.push(route.request().headers()["last-event-id"]);
+    return answers.length ? route.fulfill(answers.shift()) : route.continue();
+  });
+  await page.reload();
+  await page.waitForSelector('.state[data-state="lost"]');
+  await ready(page);
+  await say(page, "hello after a break");
+  await page.waitForFunction(() => [...document.querySelectorAll(".message.user")].at(-1)?.innerText.includes("after a break") && [...document.querySelectorAll(".message.assistant:not(.draft)")].at(-1)?.innerText.includes("Good day."));
+  await ready(page);
+  const seen = await page.evaluate(() => document.querySelector(".transcript").innerText.split("hello after a break").length - 1);
+  check("a stream that breaks off continues, and nothing is shown twice", lasts.length >= 3 && lasts.every(Boolean) && seen === 1, `${lasts.join(", ")}; ${seen} times`);
+  await page.unroute("**/events");
+}
+
 async function walkPlugins(page) {
   await page.click("nav >> text=Plugins");
   await page.click('[data-tool="clock.get_time"] summary');
@@ -283,6 +305,7 @@ try {
   await walkChat(page);
   await walkHostile(page);
   const session = await walkSessions(page);
+  await walkStreams(page);
   await walkPlugins(page);
   await walkRecords(page);
   const anns = await walkRoles();
