@@ -147,6 +147,10 @@ async function walkHostile(page) {
 }
 
 async function walkSessions(page) {
+  const saved = page.waitForEvent("download");
+  await page.click("text=Export");
+  const file = await (await saved).path();
+  check("a session is exported", readFileSync(file, "utf8").includes("# Please write the note of today"));
   await page.click("text=Close");
   await page.waitForSelector('.state[data-state="closed"]');
   await page.click("nav >> text=Chat");

@@ -1,6 +1,6 @@
 // One session: its conversation, its questions, and the field for the next input.
 
-import { followEvents, get, path, post } from "./api.js";
+import { download, followEvents, get, path, post } from "./api.js";
 import { onApprovals, refreshApprovals } from "./approval_list.js";
 import { showCards } from "./approvals.js";
 import { announce, button, element, fill, visible } from "./dom.js";
@@ -42,13 +42,11 @@ class SessionView {
   }
 
   #head() {
-    const exported = path("v1", "sessions", this.id, "export");
-    const link = element("a", { class: "quiet", href: `${exported}?format=markdown`, download: `${this.id}.md` }, "Export");
     return element(
       "div", { class: "session-head" },
       element("a", { class: "back", href: "#/chat" }, "All sessions"),
       this.title, this.state,
-      element("div", { class: "actions" }, Object.values(this.actions), link),
+      element("div", { class: "actions" }, Object.values(this.actions)),
     );
   }
 
@@ -60,6 +58,7 @@ class SessionView {
       undo: button("Undo", send({ type: "undo" }), { class: "quiet" }),
       close: button("Close", () => this.#close(), { class: "quiet" }),
       resume: button("Resume", () => this.#resume(), { class: "quiet" }),
+      save: button("Export", () => this.#export(), { class: "quiet" }),
     };
   }
 
@@ -196,6 +195,11 @@ class SessionView {
 
   async #close() {
     await this.#attempt(() => post(path("v1", "sessions", this.id, "close")));
+  }
+
+  async #export() {
+    const exported = path("v1", "sessions", this.id, "export");
+    await this.#attempt(() => download(`${exported}?format=markdown`, `${this.id}.md`));
   }
 
   /** Does something, and says why if it fails. */
