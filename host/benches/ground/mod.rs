@@ -53,7 +53,7 @@ fn install(folder: &Path, plugin: &str) {
         let instance = if plugin.ends_with("-kept") { "session" } else { "call" };
         format!(
             "name = \"{plugin}\"\nversion = \"1.0.0\"\ndescription = \"Returns a text.\"\n\
-             instance = \"{instance}\"\n"
+             instance = \"{instance}\"\n\n[[request.progress]]\nwhy = \"Its other tools use it.\"\n"
         )
     });
     fs::write(folder.join("plugin.toml"), manifest).expect("a manifest");
