@@ -2,16 +2,12 @@
 //!
 //! It needs Node, the registry of npm and Chromium, so it is a task of its own and not a test.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{path::PathBuf, process::Command};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use crate::{
-    build,
+    build, npm,
     process::{cargo_command, repository_root, run_command, run_for_status},
 };
 
@@ -37,7 +33,7 @@ pub(crate) fn run_console() -> Result<()> {
     build::build_plugins()?;
     run_command(cargo_command().args(["build", "--quiet", "--package", "sallyport"]))?;
     let folder = repository_root().join("target/console");
-    install_packages(&folder)?;
+    npm::install_packages(&folder, &SCRIPTS, &PACKAGES)?;
     let home = tempfile::tempdir()?;
     let program = repository_root().join("target/debug/sallyport");
     let plugins = repository_root().join("plugins-wasm");
@@ -52,19 +48,4 @@ pub(crate) fn run_console() -> Result<()> {
     )?;
     ensure!(status.success(), "the console is not as it should be");
     Ok(())
-}
-
-fn install_packages(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder)?;
-    fs::write(folder.join("package.json"), "{ \"private\": true, \"type\": \"module\" }\n")?;
-    for (name, text) in SCRIPTS {
-        fs::write(folder.join(name), text)?;
-    }
-    run_command(
-        Command::new("npm")
-            .current_dir(folder)
-            .args(["install", "--no-fund", "--no-audit", "--silent"])
-            .args(PACKAGES),
-    )
-    .context("Node and npm are needed")
 }

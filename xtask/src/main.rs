@@ -15,6 +15,7 @@ mod editors;
 mod fuzz;
 mod languages;
 mod neighbours;
+mod npm;
 mod pages;
 mod process;
 mod programs;

@@ -1,14 +1,16 @@
 //! The packages of npm and PyPI, below `target/neighbours`.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use anyhow::{Context, Result};
 
-use crate::process::{repository_root, run_command};
+use crate::{
+    npm,
+    process::{repository_root, run_command},
+};
 
 /// The packages of npm. The suite needs Node 22, which comes as a package.
 const NPM_PACKAGES: [&str; 6] = [
@@ -41,26 +43,11 @@ impl Packages {
     /// Installs what is missing.
     pub(super) fn install() -> Result<Self> {
         let folder = repository_root().join("target/neighbours");
-        fs::create_dir_all(&folder)?;
-        fs::write(folder.join("package.json"), "{ \"private\": true, \"type\": \"module\" }\n")?;
-        for (name, text) in SCRIPTS {
-            fs::write(folder.join(name), text)?;
-        }
+        eprintln!("installing the packages of npm …");
+        npm::install_packages(&folder, &SCRIPTS, &NPM_PACKAGES)?;
         let packages = Self { folder };
-        packages.install_npm()?;
         packages.install_python()?;
         Ok(packages)
-    }
-
-    fn install_npm(&self) -> Result<()> {
-        eprintln!("installing the packages of npm …");
-        run_command(
-            Command::new("npm")
-                .current_dir(&self.folder)
-                .args(["install", "--no-fund", "--no-audit", "--silent"])
-                .args(NPM_PACKAGES),
-        )
-        .context("Node and npm are needed")
     }
 
     fn install_python(&self) -> Result<()> {
