@@ -50,14 +50,7 @@ impl Resolve for AddressCheck {
 
 /// The refusal that made a request fail, if there was one.
 pub fn refused_address<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e AddressRefused> {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(refused) = error.downcast_ref() {
-            return Some(refused);
-        }
-        cause = error.source();
-    }
-    None
+    crate::error_and_causes(error).find_map(|error| error.downcast_ref())
 }
 
 #[cfg(test)]

@@ -52,18 +52,23 @@ fn tls_config(is_https: bool) -> Result<ClientConfig, rustls::Error> {
     Ok(config)
 }
 
+/// An error, then its cause, and so on.
+pub fn error_and_causes<'e>(
+    error: &'e (dyn Error + 'static),
+) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
 /// The causes of an error on one line. The error itself is left out, because it repeats the address,
 /// which can have private parts. The last cause helps users most.
 pub fn error_causes(error: &reqwest::Error) -> String {
     let mut text = String::new();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let words = error.to_string();
+    for cause in error_and_causes(error).skip(1) {
+        let words = cause.to_string();
         if !text.ends_with(&words) {
             text.push_str(if text.is_empty() { "" } else { ": " });
             text.push_str(&words);
         }
-        cause = error.source();
     }
     if text.is_empty() { "the connection failed".to_owned() } else { text }
 }

@@ -4,10 +4,12 @@
 //! So a name that resolves to the private network is refused unless the operator allows it, also
 //! after a redirect, and the connection goes to the address that was checked.
 
-use std::{error::Error, net::IpAddr, sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use reqwest::{Client, Response, StatusCode, redirect};
-use sallyport_http_client::{AddressCheck, AddressRefused, client_builder, refused_address};
+use sallyport_http_client::{
+    AddressCheck, AddressRefused, client_builder, error_and_causes, refused_address,
+};
 use thiserror::Error as ThisError;
 use url::{Host, Url};
 
@@ -167,12 +169,8 @@ async fn read_file(
 }
 
 /// The last cause of an error, which says what happened. The outer ones repeat the address.
-fn innermost_reason(error: &dyn Error) -> String {
-    let mut innermost = error;
-    while let Some(cause) = innermost.source() {
-        innermost = cause;
-    }
-    innermost.to_string()
+fn innermost_reason(error: &reqwest::Error) -> String {
+    error_and_causes(error).last().map(ToString::to_string).unwrap_or_default()
 }
 
 #[cfg(test)]
