@@ -7,12 +7,13 @@ use sallyport_contract::{PluginName, ToolHints, text};
 use sallyport_policy::{
     FsAccess, MCP_METHODS,
     edit::{self as policy_edit, FsAddition, GrantAddition, NetAddition, NetReachText},
+    is_this_machine,
 };
 use sallyport_runtime::{
     config::{ConfigFlags, HostSettings, edit, read_config_file},
     host::{self, CompileWait},
     lock::LockFile,
-    mcp::{McpAddress, McpEndpoint, McpProgram, McpServerSettings, forget_tools, is_local_address},
+    mcp::{McpAddress, McpEndpoint, McpProgram, McpServerSettings, forget_tools},
     registry::{PluginAvailability, PluginSelection, RegisteredPlugin, Registry},
 };
 use sallyport_terminal::listing::ListRow;
@@ -234,7 +235,7 @@ fn address_grant(url: &str) -> Result<GrantAddition, CommandFailure> {
         CommandFailure::new(ExitStatus::Usage, error.to_string()).with_hint(error.hint())
     })?;
     let pattern = format!("{} {address}", MCP_METHODS.join(","));
-    let reach = match is_local_address(&address) {
+    let reach = match is_this_machine(&address) {
         true => NetReachText::HostAddresses,
         false => NetReachText::Public,
     };

@@ -94,7 +94,8 @@ pub use manifest::{
 };
 pub use net::{
     NetGrant, NetPattern, NetPatternError, NetPermit, ReachableAddresses, RequestFormError,
-    UrlOrigin, is_plain_path, is_public_address, parse_request, rebuild_url,
+    UrlOrigin, is_plain_path, is_public_address, is_this_machine, parse_request, rebuild_url,
+    url_without_secrets,
 };
 pub use policy::{Policy, PolicyFile};
 pub use proxy::{ProxyAddress, ProxyTable};

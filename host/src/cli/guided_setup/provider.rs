@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use sallyport_model::{ModelEndpoint, catalog};
+use sallyport_policy::is_this_machine;
 use sallyport_runtime::config::{
     HostSettings, ProviderDefinition,
     provider::{self, OFFLINE},
@@ -120,13 +121,7 @@ async fn count_local_models(settings: &HostSettings) -> Option<usize> {
 }
 
 fn is_loopback(address: &str) -> bool {
-    let Ok(url) = url::Url::parse(address) else { return false };
-    match url.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
-        None => false,
-    }
+    url::Url::parse(address).is_ok_and(|url| is_this_machine(&url))
 }
 
 #[cfg(test)]

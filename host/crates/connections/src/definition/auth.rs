@@ -1,8 +1,8 @@
 //! How the user of a plugin signs in.
 
 use sallyport_contract::Secret;
-use sallyport_policy::SourceError;
-use url::{Host, Url};
+use sallyport_policy::{SourceError, is_this_machine};
+use url::Url;
 
 use super::{file::AuthSection, place::DefinitionSource, variables::VariableReader};
 
@@ -204,14 +204,8 @@ impl AuthReader<'_, '_, '_> {
 
 /// Whether nobody on the way can read a token: https, or this machine. The address has no user name.
 pub(super) fn is_safe_for_tokens(url: &Url) -> bool {
-    let is_here = match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
     let has_user = !url.username().is_empty() || url.password().is_some();
     !has_user
         && url.host().is_some()
-        && (url.scheme() == "https" || (url.scheme() == "http" && is_here))
+        && (url.scheme() == "https" || (url.scheme() == "http" && is_this_machine(url)))
 }

@@ -115,6 +115,12 @@ pub(crate) fn literal_addresses(url: &Url) -> Vec<IpAddr> {
     }
 }
 
+/// Whether a URL leads to this machine by its host alone: by a loopback address, or as `localhost`.
+pub fn is_this_machine(url: &Url) -> bool {
+    let own = literal_addresses(url);
+    !own.is_empty() && own.iter().all(IpAddr::is_loopback)
+}
+
 /// Returns the ranges of the name `localhost`.
 pub(crate) fn loopback_ranges() -> Vec<IpNet> {
     vec![IpNet::V4(ipv4_range(127, 0, 0, 0, 8)), IpNet::from(IpAddr::V6(Ipv6Addr::LOCALHOST))]

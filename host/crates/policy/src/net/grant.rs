@@ -240,7 +240,7 @@ pub(crate) fn request_subject(plugin: &PluginName, method: &str, url: &Url) -> D
 }
 
 /// Returns the URL without its query, fragment, user name and password.
-pub(crate) fn url_without_secrets(url: &Url) -> Url {
+pub fn url_without_secrets(url: &Url) -> Url {
     let mut url = url.clone();
     url.set_query(None);
     url.set_fragment(None);

@@ -18,8 +18,8 @@ pub mod pattern;
 pub(crate) mod port;
 pub mod request_url;
 
-pub use address::is_public_address;
-pub use grant::{NetGrant, NetPermit, ReachableAddresses};
+pub use address::{is_public_address, is_this_machine};
+pub use grant::{NetGrant, NetPermit, ReachableAddresses, url_without_secrets};
 pub use origin::{UrlOrigin, UrlOriginError};
 pub use path::is_plain_path;
 pub use pattern::{NetPattern, NetPatternError};

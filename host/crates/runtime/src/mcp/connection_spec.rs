@@ -4,7 +4,9 @@ use std::{net::IpAddr, path::Path};
 
 use http::HeaderMap;
 use sallyport_contract::{Decision, Denial, Effect, PluginName};
-use sallyport_policy::{Capability, FsAccess, Grant, MCP_METHODS, Manifest, ReachableAddresses};
+use sallyport_policy::{
+    Capability, FsAccess, Grant, MCP_METHODS, Manifest, ReachableAddresses, url_without_secrets,
+};
 use sallyport_process::{ProcessLimits, ProcessSpec, ScriptProgram};
 use url::Url;
 
@@ -98,7 +100,7 @@ impl ServerEndpoint {
         match self {
             Self::Program { .. } => Ok(Manifest::for_mcp_server(name)),
             Self::Address { url, .. } => {
-                Ok(Manifest::for_mcp_address(name, settings::bare_address(url).as_str())?)
+                Ok(Manifest::for_mcp_address(name, url_without_secrets(url).as_str())?)
             }
         }
     }
@@ -133,22 +135,17 @@ impl ServerEndpoint {
         env: &Env,
     ) -> Result<ConnectionSpec, McpStartError> {
         let ServerPolicy { grant, proxies } = policy;
-        if let Some(denial) = self.find_denial(grant) {
-            return Err(McpStartError::Denied(Box::new(denial)));
-        }
         match self {
             Self::Program { settings, program } => {
                 let spec = process_spec(settings, program, grant, env)?;
                 Ok(ConnectionSpec::Process(spec))
             }
-            // A client that uses a proxy does not resolve names, so their addresses are not known.
-            Self::Address { url, .. }
-                if proxies.is_some_and(|proxies| proxies.address_for_url(url).is_some()) =>
-            {
-                Err(McpStartError::Proxy)
-            }
             Self::Address { url, headers, .. } => {
-                address_spec(url, headers, grant).map(ConnectionSpec::Address)
+                let spec = address_spec(url, headers, grant)?;
+                let proxy = proxies.and_then(|proxies| proxies.address_for_url(url));
+                // A client that uses a proxy does not resolve names, so their addresses are not
+                // known.
+                proxy.map_or(Ok(ConnectionSpec::Address(spec)), |_| Err(McpStartError::Proxy))
             }
         }
     }
@@ -162,7 +159,7 @@ impl ServerEndpoint {
             },
             Self::Address { url, .. } => Effect::Used {
                 capability: "net".to_owned(),
-                what: format!("{}: asked over MCP", settings::bare_address(url)),
+                what: format!("{}: asked over MCP", url_without_secrets(url)),
             },
         }
     }

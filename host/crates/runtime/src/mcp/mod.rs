@@ -39,7 +39,6 @@ use outcome::FinishedServerCall;
 use running::{McpStartError, RunningServer};
 pub use settings::{
     McpAddress, McpEndpoint, McpProgram, McpServerError, McpServerSettings, START_TIME_DEFAULT,
-    is_local_address,
 };
 pub(crate) use tools::KnownTools;
 use tools::ToolFile;

@@ -11,9 +11,9 @@ use std::{
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sallyport_contract::{PluginName, Secret};
 use sallyport_mcp_client::is_reserved_header;
-use sallyport_policy::{HintedError, NetPatternError};
+use sallyport_policy::{HintedError, NetPatternError, is_this_machine, url_without_secrets};
 use sallyport_process::{ScriptError, ScriptProgram};
-use url::{Host, Url};
+use url::Url;
 
 use crate::config::{Env, McpServerEntry, VariableText, display_address, expand_home};
 
@@ -155,7 +155,7 @@ impl McpAddress {
     ///
     /// It is not an address of a server.
     pub fn bare_address(&self) -> Result<Url, McpServerError> {
-        Ok(bare_address(&self.parse()?.0))
+        Ok(url_without_secrets(&self.parse()?.0))
     }
 
     /// The address as it may be shown: a key in it is hidden.
@@ -171,7 +171,7 @@ impl McpAddress {
         if has_user || !url.has_host() || !matches!(url.scheme(), "https" | "http") {
             return Err(wrong());
         }
-        if url.scheme() == "http" && !is_local_address(&url) && !self.headers.is_empty() {
+        if url.scheme() == "http" && !is_this_machine(&url) && !self.headers.is_empty() {
             return Err(McpServerError::OpenKey);
         }
         let mut headers = HeaderMap::new();
@@ -185,16 +185,6 @@ impl McpAddress {
             headers.insert(known, value);
         }
         Ok((url, headers))
-    }
-}
-
-/// Whether an address is one of this machine.
-pub fn is_local_address(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
     }
 }
 
@@ -306,12 +296,4 @@ pub(super) fn address_digest(address: &McpAddress) -> String {
         hasher.update(b"\0").update(name.as_bytes());
     }
     hasher.finalize().to_hex().to_string()
-}
-
-/// An address without its query, which can have a key.
-pub(super) fn bare_address(url: &Url) -> Url {
-    let mut url = url.clone();
-    url.set_query(None);
-    url.set_fragment(None);
-    url
 }
