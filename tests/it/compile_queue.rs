@@ -65,6 +65,19 @@ fn a_start_does_not_wait_for_what_is_slow_to_compile() {
     kill(queue);
 }
 
+/// For one answer, there is no later start that has the tools.
+#[test]
+fn a_question_of_a_new_home_was_answered_without_the_tools_that_were_still_compiled() {
+    let commands: [(&[&str], &str); 2] =
+        [(&["run", "what time is it?"], ""), (&["chat"], "what time is it?\n")];
+    for (command, input) in commands {
+        let home = home_with_bomb("4s").env("SALLYPORT_COMPILE_WAIT", "");
+        let ran = home.run_with_input(command, input).ended(0);
+        ran.remarks(&["Preparing 1 plugin", "more than 4s of processor time"])
+            .hides(&["still being compiled"]);
+    }
+}
+
 #[test]
 fn a_refusal_is_remembered_and_costs_no_second_compilation() {
     let home = home_with_bomb("1s");

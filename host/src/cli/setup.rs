@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, fs::File, future::Future, sync::Arc};
 use sallyport_contract::{Consent, LOCAL_USER, Principal};
 use sallyport_policy::SecretSource;
 use sallyport_runtime::{
-    Host, HostError, HostNotice, HostShutdownReport,
+    Host, HostError, HostNotice, HostOptions, HostShutdownReport,
     config::{ConfigFlags, Env, HostSettings, ModelChoice},
     host::{self, CompileWait},
     policy_change::{PolicyChangeError, record_change},
@@ -153,11 +153,13 @@ pub(super) async fn open_session_host(
     settings: &HostSettings,
     overrides: &SessionOverrides,
     consent: Arc<dyn Consent>,
+    compile_wait: CompileWait,
     observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<SessionHost, CommandFailure> {
     let model = prepare_model(settings, out)?;
-    let host = open_host(settings, consent, PluginSelection::All, observers, out).await?;
+    let host_options = observers.host_options(consent, PluginSelection::All, out);
+    let host = Host::open(settings, HostOptions { compile_wait, ..host_options }).await?;
     print_load_problems(&host.registry(), out);
     match SessionConfig::from_settings(overrides, settings, &host, &Principal::local()).await {
         Ok(config) => Ok(SessionHost { host, config, model }),

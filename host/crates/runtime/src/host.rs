@@ -4,6 +4,7 @@
 //! accepts them, and audits every decision and call. [`load_for_inspection`] loads them for
 //! inspection: it calls nothing, asks nothing and records nothing.
 
+mod compile_wait;
 mod plugin_loading;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -37,19 +38,8 @@ use crate::{
     session::SessionDirectory,
     timekeeper::{Timekeeper, TimekeeperParts},
 };
+pub use compile_wait::CompileWait;
 use plugin_loading::{LoadOptions, load_registry};
-
-/// How long a command that only lists plugins waits for compilation. Users do not notice this
-/// delay.
-const LIST_COMPILE_WAIT: Duration = Duration::from_millis(80);
-
-/// How long [`Host::open`] waits for compilation. Small plugins compile within this time; larger
-/// ones are available at a later start.
-const OPEN_COMPILE_WAIT: Duration = Duration::from_secs(2);
-
-/// The wait of callers that need the result of compilation. The limits of the compiler end it
-/// earlier.
-const UNLIMITED_COMPILE_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Maximum wait for the last audit records at shutdown. A disk that needs longer is not responding.
 const AUDIT_TIME_MAX: Duration = Duration::from_secs(5);
@@ -107,6 +97,8 @@ pub struct HostOptions {
     pub is_watched: bool,
     /// Resolves the names of servers.
     pub resolver: Arc<dyn HostNameResolver>,
+    /// How long to wait for plugins that are not compiled yet.
+    pub compile_wait: CompileWait,
     /// Compiles components. The default is this program, started again.
     pub compiler: Option<Compiler>,
     /// Keeps everything that outlives the program. The default is SQLite in the state folder.
@@ -128,6 +120,7 @@ impl HostOptions {
             accepts_change: Box::new(|_, _| false),
             is_watched: false,
             resolver: Arc::new(SystemResolver::default()),
+            compile_wait: CompileWait::Start,
             compiler: None,
             store: None,
             simulation: Simulation::default(),
@@ -213,7 +206,7 @@ impl Host {
             accepts_change: &*options.accepts_change,
             previous: None,
             added_servers: BTreeMap::new(),
-            compile_wait: OPEN_COMPILE_WAIT,
+            compile_wait: options.compile_wait,
         };
         let registry = load_registry(settings, gate, load_options, &notices).await?;
         report_still_compiling(&registry, &notices);
@@ -277,7 +270,7 @@ impl Host {
             accepts_change,
             previous: Some(&previous),
             added_servers: self.added_servers.lock().await.clone(),
-            compile_wait: OPEN_COMPILE_WAIT,
+            compile_wait: CompileWait::Start,
         };
         let gate = Arc::clone(previous.gate());
         let registry = load_registry(settings, gate, load_options, &self.notices).await?;
@@ -455,15 +448,6 @@ fn flush_audit(log: &AuditLog) -> HostShutdownReport {
     HostShutdownReport { write_error, tampered }
 }
 
-/// How long to wait for plugins that are not compiled.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CompileWait {
-    /// So briefly that a user does not notice.
-    Short,
-    /// Until every plugin is compiled or rejected.
-    Complete,
-}
-
 /// Loads plugins for inspection: calls nothing, asks nothing and records nothing.
 ///
 /// # Errors
@@ -475,10 +459,6 @@ pub async fn load_for_inspection(
     wait: CompileWait,
     notices: &NoticeSink,
 ) -> Result<Arc<Registry>, HostError> {
-    let wait = match wait {
-        CompileWait::Short => LIST_COMPILE_WAIT,
-        CompileWait::Complete => UNLIMITED_COMPILE_WAIT,
-    };
     let gate = open_inspection_gate(settings, notices)?;
     let (resolver, simulation) = (Arc::new(SystemResolver::default()), Simulation::default());
     let sandbox = create_sandbox(settings, None, resolver, simulation, notices);

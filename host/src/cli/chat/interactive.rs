@@ -6,6 +6,7 @@ use sallyport_model::{ChatModel, FileAttachment};
 use sallyport_runtime::{
     config::{ConfigFlags, EditMode, HostSettings},
     connections::{ConnectionDesk, SignInPresenter},
+    host::CompileWait,
     roles::SessionRoles,
     session::{Events, ModelHandle, SessionConfig, SessionSelector},
 };
@@ -124,8 +125,15 @@ pub(super) async fn run_interactive_chat(
     let reloader = PluginReloader::beside_person(&settings);
     let consent = Arc::new(UnattendedConsent);
     let overrides = (&args.model).into();
-    let SessionHost { host, config, model } =
-        setup::open_session_host(&settings, &overrides, consent, &observers, out).await?;
+    let SessionHost { host, config, model } = setup::open_session_host(
+        &settings,
+        &overrides,
+        consent,
+        CompileWait::Start,
+        &observers,
+        out,
+    )
+    .await?;
     let (settings, session_config) = (&settings, &config);
     let sign_in = ChatSignIn::new(settings, reload_messages.clone());
     if let Some(desk) = host.connections() {

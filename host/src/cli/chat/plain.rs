@@ -10,6 +10,7 @@ use sallyport_model::{FileAttachment, ReplyDelta, UserInputMessage};
 use sallyport_runtime::{
     Host,
     config::{ConfigFlags, HostSettings},
+    host::CompileWait,
     session::{SessionSelector, SessionSpec},
 };
 use sallyport_session::{FrontEndCommand, SessionEvent, SessionHandle, UnattendedConsent};
@@ -72,9 +73,12 @@ pub(super) async fn run_plain_chat(
     // A change that comes while the plugins are being loaded counts as one after it.
     let reloader = PluginReloader::beside_person(&settings);
     let consent = Arc::new(UnattendedConsent);
+    // Lines from a pipe are answered at once. A person can wait and ask again.
+    let compile_wait = if out.can_ask { CompileWait::Start } else { CompileWait::OneAnswer };
     let overrides = (&args.model).into();
     let SessionHost { host, config, model } =
-        setup::open_session_host(&settings, &overrides, consent, observers, out).await?;
+        setup::open_session_host(&settings, &overrides, consent, compile_wait, observers, out)
+            .await?;
     let spec = SessionSpec {
         opened,
         config: &config,

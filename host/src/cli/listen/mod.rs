@@ -19,6 +19,7 @@ use sallyport_contract::{Denial, Outcome};
 use sallyport_runtime::{
     Host,
     config::{ConfigFlags, HostSettings},
+    host::CompileWait,
     roles::failure_reason,
     session::{SessionError, SessionSelector, SessionSpec},
 };
@@ -114,8 +115,15 @@ async fn run_attended_session(
     // A change that comes while the plugins are being loaded counts as one after it.
     let reloader = PluginReloader::beside_person(&settings);
     let consent = Arc::new(UnattendedConsent);
-    let SessionHost { host, config, model } =
-        setup::open_session_host(&settings, &options.model.into(), consent, observers, out).await?;
+    let SessionHost { host, config, model } = setup::open_session_host(
+        &settings,
+        &options.model.into(),
+        consent,
+        CompileWait::Start,
+        observers,
+        out,
+    )
+    .await?;
     let run_result = async {
         let (config, model) = (&config, &model);
         let prepared = host.prepare_session(SessionSpec {

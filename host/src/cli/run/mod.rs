@@ -11,6 +11,7 @@ use sallyport_model::UserInputMessage;
 use sallyport_runtime::{
     Host, HostSession,
     config::{ConfigFlags, HostSettings},
+    host::CompileWait,
     session::{Events, PreparedSession, SessionSelector, SessionSpec},
 };
 use sallyport_session::{
@@ -76,8 +77,15 @@ async fn ask_question(
     let opened = setup::open_session(&settings, &SessionSelector::from(&args.session), out).await?;
     let consent = Arc::new(TerminalConsent { out: *out });
     let overrides = (&args.model).into();
-    let SessionHost { host, config, model } =
-        setup::open_session_host(&settings, &overrides, consent, observers, out).await?;
+    let SessionHost { host, config, model } = setup::open_session_host(
+        &settings,
+        &overrides,
+        consent,
+        CompileWait::OneAnswer,
+        observers,
+        out,
+    )
+    .await?;
     // Timers wait during a recording, so that they do not disturb it.
     let timekeeper = args.record.is_none().then(|| host.start_timekeeper());
     let prepared = host.prepare_session(SessionSpec {

@@ -7,6 +7,7 @@ use sallyport_model::UserInputMessage;
 use sallyport_runtime::{
     Host, HostSession,
     config::{ConfigFlags, Env, HostSettings, SettingOrigin, env, values::NonblankText},
+    host::CompileWait,
     services::browser,
     session::{Events, SessionOverrides, SessionSelector, SessionSpec},
 };
@@ -58,8 +59,15 @@ impl SelftestSession {
         // Use the tool's own sentence, because the matcher composes none.
         let overrides = SessionOverrides { spoken: true, ..SessionOverrides::default() };
         let consent = Arc::new(UnattendedConsent);
-        let SessionHost { host, config, model } =
-            setup::open_session_host(&settings, &overrides, consent, &observers, out).await?;
+        let SessionHost { host, config, model } = setup::open_session_host(
+            &settings,
+            &overrides,
+            consent,
+            CompileWait::OneAnswer,
+            &observers,
+            out,
+        )
+        .await?;
         let started = host.session(SessionSpec {
             opened,
             config: &config,

@@ -1,11 +1,11 @@
 //! How a host loads its plugins.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use sallyport_contract::PluginName;
 use sallyport_sandbox::{CompileProgress, Sandbox};
 
-use super::{HostError, UNLIMITED_COMPILE_WAIT};
+use super::{CompileWait, HostError};
 use crate::{
     config::HostSettings,
     gate::Gate,
@@ -26,9 +26,8 @@ pub(super) struct LoadOptions<'a> {
     pub(super) previous: Option<&'a Registry>,
     /// MCP servers that are not in the configuration.
     pub(super) added_servers: BTreeMap<PluginName, McpServerSettings>,
-    /// How long to wait for compilation, unless the configuration sets a time or specific plugins
-    /// are selected.
-    pub(super) compile_wait: Duration,
+    /// How long to wait for compilation.
+    pub(super) compile_wait: CompileWait,
 }
 
 /// Loads plugins, and reports what the user should know of them.
@@ -39,13 +38,8 @@ pub(super) async fn load_registry(
     notices: &NoticeSink,
 ) -> Result<Arc<Registry>, HostError> {
     let LoadOptions { sandbox, selection, pins_new_plugins, accepts_change, .. } = load_options;
-    let LoadOptions { previous, added_servers, compile_wait: wait, .. } = load_options;
-    let compile_wait = match (&selection, wait) {
-        (PluginSelection::Only(_) | PluginSelection::File(_), _) | (_, UNLIMITED_COMPILE_WAIT) => {
-            UNLIMITED_COMPILE_WAIT
-        }
-        (PluginSelection::All, wait) => settings.compile.wait.map_or(wait, |time| time.0),
-    };
+    let LoadOptions { previous, added_servers, compile_wait, .. } = load_options;
+    let compile_wait = compile_wait.time_max(settings, &selection);
     let lock = &LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
     if lock.is_lost() {
         notices(HostNotice::LockLost { path: lock.path().to_owned() });
