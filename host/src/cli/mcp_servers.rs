@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::{Args as ClapArgs, Subcommand};
-use sallyport_contract::{PluginName, ToolHints, text};
+use sallyport_contract::{PluginName, Redactor, ToolHints, text};
 use sallyport_policy::{
     FsAccess, MCP_METHODS,
     edit::{self as policy_edit, FsAddition, GrantAddition, NetAddition, NetReachText},
@@ -145,7 +145,9 @@ async fn add_server(
     let file = &settings.config_file;
     let before = read_config_file(file, false)?;
     let after = edit::add_mcp_server(file, &before, (name, &server), &settings.env)?;
-    change::print_diff(file, &before, &after, out);
+    let redactor = redactor_with_server(settings, name, &server);
+    let [shown_before, shown_after] = [&before, &after].map(|text| redactor.redact_text(text));
+    change::print_diff(file, &shown_before, &shown_after, out);
     let grants = args.grants()?;
     let edit = |text: &str| policy_edit::add_grants(text, name, &grants);
     let proposed = change::propose_change(settings, edit, out)?;
@@ -162,6 +164,18 @@ async fn add_server(
         change::save_change(settings, &request, &proposed, out)?;
     }
     check_server(&setup::read_settings(flags)?, name, out).await
+}
+
+/// Knows the keys of the configuration, and those that were typed for a new server. References to
+/// variables stay readable.
+fn redactor_with_server(
+    settings: &HostSettings,
+    name: &PluginName,
+    server: &McpServerSettings,
+) -> Redactor {
+    let typed = server.secrets(name).into_iter().filter(|(_, key)| !key.expose().contains("${"));
+    let keys: Vec<_> = settings.server_keys().chain(typed).collect();
+    Redactor::new(keys.iter().map(|(name, key)| (&**name, key)))
 }
 
 async fn check_name_is_free(

@@ -205,3 +205,14 @@ fn an_address_that_cannot_be_one_is_refused() {
     add(&["--url", "https://a.example/", "--header", "x"]).ended(2).remarks(&["NAME: VALUE"]);
     add(&["--url", "nowhere"]).ended(2).remarks(&["is not an address of a server"]);
 }
+
+#[test]
+fn the_diff_of_an_added_server_showed_the_key_that_was_typed() {
+    let home = Home::new().config("").policy("");
+    let add = |header: &str| {
+        home.run(&["mcp", "add", "fake", "--url", "https://a.example/", "--header", header])
+    };
+    let typed = add(&format!("Authorization: Bearer {KEY}")).ended(6);
+    typed.hides(&[KEY]).answers(&["[secret mcp.fake.headers.Authorization]"]);
+    add("Authorization: Bearer ${TRACKER_KEY}").answers(&["Bearer ${TRACKER_KEY}"]);
+}

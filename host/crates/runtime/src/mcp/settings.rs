@@ -127,7 +127,7 @@ impl McpServerSettings {
 
     /// The values of its variables or headers, each with the name of its source. They are removed
     /// from all texts, because most of them are keys.
-    pub(crate) fn secrets(&self, name: &PluginName) -> Vec<(String, Secret)> {
+    pub fn secrets(&self, name: &PluginName) -> Vec<(String, Secret)> {
         let found = match &self.endpoint {
             McpEndpoint::Program(program) => {
                 program.env.iter().map(|(key, value)| (format!("env.{key}"), &**value)).collect()
