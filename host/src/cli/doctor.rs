@@ -3,6 +3,7 @@
 //! The output sums up what is fine, and shows in detail what is not. Only the cache may change. No key is printed.
 
 mod stored;
+mod summary;
 
 use std::path::Path;
 
@@ -37,9 +38,19 @@ struct DoctorCheck {
     status: CheckStatus,
     finding: String,
     remedy: Option<String>,
-    /// The plugin that lacks a grant, if the check is about that.
+    /// The plugin that the user has not set up completely, if the check is about that.
     #[serde(skip)]
-    ungranted_plugin: Option<String>,
+    plugin_gap: Option<(PluginGap, String)>,
+}
+
+/// What a plugin lacks that only the user can give. That is no fault of the installation: a user who
+/// has just installed plugins lacks all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PluginGap {
+    /// Grants that it requests.
+    Grants,
+    /// Settings or environment variables.
+    Configuration,
 }
 
 /// The worst status is the largest.
@@ -47,6 +58,8 @@ struct DoctorCheck {
 #[serde(rename_all = "lowercase")]
 enum CheckStatus {
     Ok,
+    /// Something that the user may still want to do.
+    Note,
     Warning,
     Failed,
 }
@@ -55,6 +68,7 @@ impl CheckStatus {
     fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::Note => "note",
             Self::Warning => "warning",
             Self::Failed => "failed",
         }
@@ -64,7 +78,11 @@ impl CheckStatus {
 impl DoctorCheck {
     fn ok(id: &'static str, finding: impl Into<String>) -> Self {
         let finding = finding.into();
-        Self { id, status: CheckStatus::Ok, finding, remedy: None, ungranted_plugin: None }
+        Self { id, status: CheckStatus::Ok, finding, remedy: None, plugin_gap: None }
+    }
+
+    fn note(id: &'static str, finding: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { status: CheckStatus::Note, ..Self::warning(id, finding, remedy) }
     }
 
     fn warning(id: &'static str, finding: impl Into<String>, remedy: impl Into<String>) -> Self {
@@ -108,7 +126,7 @@ pub(super) async fn run_doctor_command(
         OutputFormat::Text if is_verbose => {
             out.print_list(&checks.iter().map(DoctorCheck::list_row).collect::<Vec<_>>());
         }
-        OutputFormat::Text => print_summary(&checks, out),
+        OutputFormat::Text => summary::print_summary(&checks, out),
         OutputFormat::Json => out.print_json(&json!(checks)),
     }
     let failed = checks.iter().any(|check| check.status == CheckStatus::Failed);
@@ -318,6 +336,13 @@ fn check_plugins(registry: &Registry) -> Vec<DoctorCheck> {
             format!("{} is still being compiled", entry.name()),
             "increase `[compile] wait` in sallyport.toml",
         ),
+        PluginAvailability::Disabled { reason } if entry.lacks_configuration() => {
+            let finding = format!("{} is not set up: {reason}", entry.name());
+            DoctorCheck {
+                plugin_gap: Some((PluginGap::Configuration, entry.name().to_string())),
+                ..DoctorCheck::note("plugin", finding, "set it to use the plugin")
+            }
+        }
         PluginAvailability::Disabled { reason } => {
             let finding = format!("{} is disabled: {reason}", entry.name());
             DoctorCheck::warning(
@@ -355,26 +380,9 @@ fn check_ready_plugin(entry: &RegisteredPlugin) -> DoctorCheck {
         None => format!("run `sallyport policy explain {name}` to see which line denies it"),
     };
     DoctorCheck {
-        ungranted_plugin: Some(name.to_string()),
-        ..DoctorCheck::warning("plugin", finding, remedy)
+        plugin_gap: Some((PluginGap::Grants, name.to_string())),
+        ..DoctorCheck::note("plugin", finding, remedy)
     }
-}
-
-/// One check instead of those about plugins that lack grants, if there are several: a user who has
-/// just installed plugins lacks all of them.
-fn ungranted_plugins_check(ungranted: &[&DoctorCheck]) -> Option<DoctorCheck> {
-    let names: Vec<&str> =
-        ungranted.iter().filter_map(|check| check.ungranted_plugin.as_deref()).collect();
-    (names.len() > 1).then(|| {
-        let finding = format!(
-            "{} plugins are not granted all that they request: {}",
-            names.len(),
-            names.join(", ")
-        );
-        let remedy = "`sallyport policy` lists what each lacks; grant it with \
-                      `sallyport policy grant NAME --requested`";
-        DoctorCheck::warning("plugin", finding, remedy)
-    })
 }
 
 /// Reports rules that allow more than the user can have reviewed.
@@ -444,144 +452,8 @@ fn check_cache(settings: &HostSettings, registry: &Registry) -> DoctorCheck {
     )
 }
 
-/// Prints one line per area, and below them the checks that are not fine.
-fn print_summary(checks: &[DoctorCheck], out: &CliOutput) {
-    let rows = DoctorArea::ALL.iter().filter_map(|area| area.summary_row(checks));
-    out.print_list(&rows.collect::<Vec<_>>());
-    let rows = attention_rows(checks);
-    if !rows.is_empty() {
-        out.print_line("");
-        out.print_list(&rows);
-    }
-    out.print_note("`sallyport doctor -v` shows every check.");
-}
-
-/// The checks that are not fine. Several plugins that lack grants share one row.
-fn attention_rows(checks: &[DoctorCheck]) -> Vec<ListRow> {
-    let found = checks.iter().filter(|check| check.status != CheckStatus::Ok);
-    let (ungranted, other): (Vec<_>, Vec<_>) =
-        found.partition(|check| check.ungranted_plugin.is_some());
-    let rows = other.iter().map(|check| check.list_row());
-    match ungranted_plugins_check(&ungranted) {
-        Some(all) => rows.chain([all.list_row()]).collect(),
-        None => rows.chain(ungranted.iter().map(|check| check.list_row())).collect(),
-    }
-}
-
-/// A part of the installation, which a line of the summary is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DoctorArea {
-    Settings,
-    Model,
-    Plugins,
-    Sandbox,
-    Records,
-}
-
-impl DoctorArea {
-    const ALL: [Self; 5] =
-        [Self::Settings, Self::Model, Self::Plugins, Self::Sandbox, Self::Records];
-
-    /// The area that a check is about, by its id.
-    fn from_check_id(id: &str) -> Self {
-        match id {
-            "model" => Self::Model,
-            "plugin" | "plugin-folders" => Self::Plugins,
-            "compiler" | "scripts" | "cache" => Self::Sandbox,
-            "audit" | "sessions" => Self::Records,
-            _ => Self::Settings,
-        }
-    }
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Settings => "settings",
-            Self::Model => "model",
-            Self::Plugins => "plugins",
-            Self::Sandbox => "sandbox",
-            Self::Records => "records",
-        }
-    }
-
-    /// The line about the area, unless nothing of it was checked.
-    fn summary_row(self, checks: &[DoctorCheck]) -> Option<ListRow> {
-        let own = checks.iter().filter(|check| Self::from_check_id(check.id) == self);
-        let own: Vec<&DoctorCheck> = own.collect();
-        let status = own.iter().map(|check| check.status).max()?;
-        let fine = own.iter().filter(|check| check.status == CheckStatus::Ok);
-        let fine: Vec<&DoctorCheck> = fine.copied().collect();
-        let text = match (own.as_slice(), fine.len()) {
-            ([only], _) => only.finding.clone(),
-            (_, count) if count == own.len() => {
-                let mut names: Vec<&str> = fine.iter().map(|check| check.id).collect();
-                names.dedup();
-                format!("{count} checks: {}", names.join(", "))
-            }
-            (_, count) => format!("{} of {} checks need attention", own.len() - count, own.len()),
-        };
-        Some(ListRow::new([self.as_str(), status.as_str(), &text]))
-    }
-}
-
 /// The result of a check, and below it the remedy.
 pub(super) fn step_row(name: &str, status: &str, finding: &str, remedy: Option<&str>) -> ListRow {
     let remedy = remedy.filter(|remedy| !remedy.is_empty());
     ListRow::new([name, status, finding]).with_below(remedy.map(|remedy| format!("→ {remedy}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use sallyport_terminal::listing::list_lines;
-
-    use super::*;
-
-    fn summary(checks: &[DoctorCheck]) -> Vec<String> {
-        let rows = DoctorArea::ALL.iter().filter_map(|area| area.summary_row(checks));
-        let lines = list_lines(&rows.collect::<Vec<_>>(), None);
-        lines.iter().map(|line| line.text()).collect()
-    }
-
-    #[test]
-    fn each_area_has_one_line_with_its_worst_result() {
-        let checks = [
-            DoctorCheck::ok("configuration", "it is sound"),
-            DoctorCheck::ok("policy", "it is sound"),
-            DoctorCheck::warning("model", "none", "choose one"),
-            DoctorCheck::ok("plugin", "a is ready"),
-            DoctorCheck::failed("plugin", "b\u{1b}[2J", "rebuild it"),
-            DoctorCheck::warning("plugin", "c", "grant it"),
-            DoctorCheck::ok("cache", "in \u{202e}x"),
-            DoctorCheck::ok("audit", "whole"),
-            DoctorCheck::ok("sessions", "none"),
-        ];
-        assert_eq!(
-            summary(&checks),
-            [
-                "settings  ok       2 checks: configuration, policy",
-                "model     warning  none",
-                "plugins   failed   2 of 3 checks need attention",
-                "sandbox   ok       in \\u{202e}x",
-                "records   ok       2 checks: audit, sessions",
-            ]
-        );
-        assert_eq!(summary(&[]), [""; 0]);
-    }
-    #[test]
-    fn a_fresh_home_gets_one_row_about_missing_grants() {
-        let ungranted = |name: &str| DoctorCheck {
-            ungranted_plugin: Some(name.to_owned()),
-            ..DoctorCheck::warning("plugin", format!("{name} lacks"), "grant it")
-        };
-        let text = |checks: &[DoctorCheck]| {
-            let lines = list_lines(&attention_rows(checks), None);
-            lines.iter().map(|line| line.text()).collect::<Vec<_>>().join("\n")
-        };
-        let one = text(&[DoctorCheck::ok("plugin", "fine"), ungranted("a")]);
-        assert!(one.contains("a lacks") && !one.contains("fine"), "{one}");
-        let model = DoctorCheck::warning("model", "none", "choose one");
-        let two = text(&[ungranted("a"), model, ungranted("b")]);
-        let summed_up = "2 plugins are not granted all that they request: a, b";
-        assert!(two.contains(summed_up) && two.contains("--requested"), "{two}");
-        assert!(two.contains("choose one") && !two.contains("a lacks"), "{two}");
-    }
 }

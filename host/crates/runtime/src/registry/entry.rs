@@ -121,6 +121,15 @@ impl RegisteredPlugin {
         &self.authorizer.plugin_info().manifest
     }
 
+    /// Whether it is not set up yet: settings or environment variables that it needs are missing.
+    pub fn lacks_configuration(&self) -> bool {
+        let plugin_info = self.authorizer.plugin_info();
+        let lacks_variables =
+            self.definition().is_some_and(|own| !own.missing_variables.is_empty());
+        let settings = &plugin_info.manifest.settings;
+        lacks_variables || !settings.missing_settings(&plugin_info.settings).is_empty()
+    }
+
     /// The kind of the plugin.
     pub fn kind(&self) -> PluginKind {
         self.executor.kind()
