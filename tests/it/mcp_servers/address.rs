@@ -208,7 +208,7 @@ fn an_address_that_cannot_be_one_is_refused() {
 
 #[test]
 fn the_diff_of_an_added_server_showed_the_key_that_was_typed() {
-    let home = Home::new().config("").policy("");
+    let home = Home::new().config("").policy("").env("TRACKER_KEY", "of the environment");
     let add = |header: &str| {
         home.run(&["mcp", "add", "fake", "--url", "https://a.example/", "--header", header])
     };
