@@ -107,7 +107,7 @@ pub(crate) fn build_guests() -> Result<()> {
 /// Sets up and runs every test: the plugins natively, the host and the SDK, then each fuzz target
 /// for a few seconds.
 pub(crate) fn run_all_tests() -> Result<()> {
-    programs::install_programs();
+    programs::install_programs(&programs::TEST_PROGRAMS);
     build_plugins()?;
     build_guests()?;
     run_command(cargo_command().args([

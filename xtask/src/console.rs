@@ -27,9 +27,7 @@ const CHROMIUM_VARIABLE: &str = "CHROMIUM";
 
 /// Walks through the console. Prints a table, and writes pictures into `target/console`.
 pub(crate) fn run_console() -> Result<()> {
-    let chromium = std::env::var_os(CHROMIUM_VARIABLE).map_or(CHROMIUM.into(), PathBuf::from);
-    let missing = || format!("no {}; name yours in {CHROMIUM_VARIABLE}", chromium.display());
-    ensure!(chromium.exists(), missing());
+    let chromium = find_chromium()?;
     build::build_plugins()?;
     run_command(cargo_command().args(["build", "--quiet", "--package", "sallyport"]))?;
     let folder = repository_root().join("target/console");
@@ -48,4 +46,12 @@ pub(crate) fn run_console() -> Result<()> {
     )?;
     ensure!(status.success(), "the console is not as it should be");
     Ok(())
+}
+
+/// The browser's program.
+pub(crate) fn find_chromium() -> Result<PathBuf> {
+    let chromium = std::env::var_os(CHROMIUM_VARIABLE).map_or(CHROMIUM.into(), PathBuf::from);
+    let missing = || format!("no {}; name yours in {CHROMIUM_VARIABLE}", chromium.display());
+    ensure!(chromium.exists(), missing());
+    Ok(chromium)
 }

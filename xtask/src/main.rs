@@ -7,6 +7,7 @@
 
 mod bench;
 mod build;
+mod connections;
 mod console;
 mod demo;
 mod dist;
@@ -52,6 +53,8 @@ cargo xtask TASK
   editors         drive `sallyport acp` with the official client (needs Node and npm)
   console         drive the console of `sallyport serve` in a browser, and write pictures of its
                   pages into target/console (needs Node, npm and Chromium)
+  connections     connect accounts at an identity server (npm's oidc-provider) in a browser, and keep
+                  a calendar on Radicale (needs Node, npm, Chromium and Radicale)
   neighbours [conformance|clients|servers|service|bench]
                   run the official programs of the Model Context Protocol with ours: the
                   conformance suite, two SDKs, the reference servers; and schemathesis with the
@@ -97,6 +100,7 @@ fn dispatch_task(args: &[String]) -> Result<ExitCode> {
         "bench" => bench::run_benchmarks(rest)?,
         "dist" => dist::build_release()?,
         "demo" => demo::run_demo(rest)?,
+        "connections" => connections::run_connections()?,
         "console" => console::run_console()?,
         "editors" => editors::run_editors()?,
         "drawings" => drawings::update_drawings(rest)?,

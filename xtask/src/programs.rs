@@ -1,5 +1,5 @@
-//! Installs programs of other projects that some tests run: a browser, and one that a script plugin
-//! calls.
+//! Installs programs of other projects that some tests and tasks run: a browser, one that a script
+//! plugin calls, and a calendar server.
 //!
 //! They come from Debian's packages. Where they cannot be installed, the tests that need them are
 //! skipped and report it.
@@ -9,16 +9,16 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Programs, each with the package that contains it.
-const PROGRAMS: [(&str, &str); 3] =
+/// The programs of the tests, each with the package that contains it.
+pub(crate) const TEST_PROGRAMS: [(&str, &str); 3] =
     [("chromium", "chromium"), ("chromedriver", "chromium-driver"), ("task", "taskwarrior")];
 
 /// The package manager.
 const APT: &str = "apt-get";
 
-/// Installs missing programs if this machine allows it.
-pub(crate) fn install_programs() {
-    let missing: Vec<&str> = PROGRAMS
+/// Installs those programs that are missing, if this machine allows it.
+pub(crate) fn install_programs(programs: &[(&str, &'static str)]) {
+    let missing: Vec<&str> = programs
         .iter()
         .filter(|(name, _)| !is_installed(name))
         .map(|(_, package)| *package)
@@ -50,7 +50,8 @@ fn run_apt(args: &[&str]) -> bool {
     status.is_ok_and(|status| status.success())
 }
 
-fn is_installed(program: &str) -> bool {
+/// Whether a program is in `PATH`.
+pub(crate) fn is_installed(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

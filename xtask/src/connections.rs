@@ -1,0 +1,54 @@
+//! Connects accounts at a real identity server in a real browser, and keeps a calendar on a real
+//! CalDAV server.
+//!
+//! It needs Node, the registry of npm, Chromium and Radicale, so it is a task of its own and not a
+//! test.
+
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use crate::{
+    build, console, npm,
+    process::{cargo_command, repository_root, run_command, run_for_status},
+    programs,
+};
+
+/// The identity server, and what drives the browser. The versions are fixed, because the walk fills
+/// in the pages of the one and reads the events of the other.
+const PACKAGES: [&str; 2] = ["oidc-provider@9.13.3", "playwright-core@^1.65"];
+
+/// The scripts, copied next to the packages that they import.
+const SCRIPTS: [(&str, &str); 4] = [
+    ("walk.mjs", include_str!("connections/walk.mjs")),
+    ("provider.mjs", include_str!("connections/provider.mjs")),
+    ("program.mjs", include_str!("connections/program.mjs")),
+    ("calendar.mjs", include_str!("connections/calendar.mjs")),
+];
+
+/// The calendar server, with the package that contains it.
+const CALENDAR_SERVER: (&str, &str) = ("radicale", "radicale");
+
+/// Walks through the life of accounts. Prints a line for each check.
+pub(crate) fn run_connections() -> Result<()> {
+    let chromium = console::find_chromium()?;
+    programs::install_programs(&[CALENDAR_SERVER]);
+    ensure!(programs::is_installed(CALENDAR_SERVER.0), "no {} in PATH", CALENDAR_SERVER.0);
+    build::build_plugins()?;
+    run_command(cargo_command().args(["build", "--quiet", "--package", "sallyport"]))?;
+    let folder = repository_root().join("target/connections");
+    npm::install_packages(&folder, &SCRIPTS, &PACKAGES)?;
+    let homes = tempfile::tempdir()?;
+    let program = repository_root().join("target/debug/sallyport");
+    let plugins = repository_root().join("plugins-wasm");
+    let status = run_for_status(
+        Command::new("node").current_dir(&folder).arg(folder.join("walk.mjs")).args([
+            program.as_path(),
+            homes.path(),
+            &plugins,
+            &chromium,
+        ]),
+    )?;
+    ensure!(status.success(), "the connections are not as they should be");
+    Ok(())
+}
