@@ -8,31 +8,10 @@ use sallyport_sdk::{
     http::{HttpError, Response},
     prelude::*,
 };
+use service_answers::FailedAnswer;
 
 /// The permission that sending needs.
 const SEND_SCOPE: &str = "https://www.googleapis.com/auth/gmail.send";
-
-/// An answer that reports an error.
-#[derive(Deserialize)]
-struct ErrorAnswer {
-    error: ServiceError,
-}
-
-#[derive(Deserialize)]
-struct ServiceError {
-    #[serde(default)]
-    message: String,
-    #[serde(default)]
-    errors: Vec<ErrorCause>,
-    #[serde(default)]
-    details: Vec<ErrorCause>,
-}
-
-#[derive(Deserialize)]
-struct ErrorCause {
-    #[serde(default)]
-    reason: String,
-}
 
 /// Returns the message that was sent, as the service names it.
 pub(crate) fn read_answer(response: Response) -> Result<Value, ToolError> {
@@ -59,42 +38,22 @@ pub(crate) fn unclear_end(error: HttpError) -> ToolError {
 }
 
 fn read_error(response: &Response) -> ToolError {
-    let error = response.json::<ErrorAnswer>().ok().map(|answer| answer.error);
-    let reasons = error.as_ref().map(ServiceError::reasons).unwrap_or_default();
-    let said = error.map(|error| error.message).filter(|message| !message.is_empty());
-    let said = said.unwrap_or_else(|| format!("the answer has status {}", response.status));
-    let message = format!("Gmail did not send the message: {said}");
-    match response.status {
+    let failed = FailedAnswer::read(response);
+    let message = format!("Gmail did not send the message: {}", failed.said);
+    match failed.status {
         401 => ToolError::AuthRequired(SignIn::new(message).connection("google-mail")),
-        403 if reasons.contains("insufficient") => {
+        403 if failed.is_about("insufficient") => {
             let message = format!("{message}. The account was connected without this permission");
             let sign_in = SignIn::new(message).connection("google-mail").scope(SEND_SCOPE);
             ToolError::AuthRequired(sign_in)
         }
-        403 if reasons.contains("limit") || reasons.contains("quota") => {
+        403 if failed.is_about("limit") || failed.is_about("quota") => {
             ToolError::Unavailable(message)
         }
         400 | 413 => ToolError::InvalidArguments(message),
-        429 | 503 => ToolError::Unavailable(message + &retry_text(response)),
+        429 | 503 => ToolError::Unavailable(message + &failed.retry_text),
         500.. => ToolError::Unavailable(message),
         _ => ToolError::Failed(message),
-    }
-}
-
-impl ServiceError {
-    /// The words that name its causes, in lower case.
-    fn reasons(&self) -> String {
-        let causes = self.errors.iter().chain(&self.details);
-        let words: Vec<&str> = causes.map(|cause| cause.reason.as_str()).collect();
-        words.join(" ").to_ascii_lowercase()
-    }
-}
-
-/// When to try again, if the service says so.
-fn retry_text(response: &Response) -> String {
-    match response.header_value("retry-after").map(str::parse::<u32>) {
-        Some(Ok(seconds)) => format!("; try again in {seconds} seconds"),
-        Some(Err(_)) | None => String::new(),
     }
 }
 

@@ -144,6 +144,16 @@ mod tests {
         }
     }
 
+    /// The component trapped.
+    #[test]
+    fn an_answer_that_is_a_list_finds_nothing() {
+        for body in ["[]", "7", "null", r#"{"tracks": []}"#] {
+            testing::settings(json!({ "spotify_url": "https://music.example" }));
+            testing::http(move |_| Ok(Response::new(200, body)));
+            assert_eq!(play("track").unwrap_err().kind(), "not-found", "{body}");
+        }
+    }
+
     #[test]
     fn pausing_what_does_not_play_is_no_failure() {
         service(json!([]), Response::new(204, ""));

@@ -89,8 +89,8 @@ pub(crate) fn find_music(query: &str, kind: MusicKind) -> Result<PlayedMusic, To
         .query("q", query)
         .query("type", kind.word())
         .query("limit", RESULTS);
-    let mut answer: Value = service::send(request)?.json()?;
-    let items = answer[format!("{}s", kind.word())]["items"].take();
+    let answer: Value = service::send(request)?.json()?;
+    let items = &answer[format!("{}s", kind.word())]["items"];
     let found = items.as_array().into_iter().flatten();
     let mut readable = found.filter_map(|item| FoundMusic::deserialize(item).ok());
     readable.next().map(PlayedMusic::from).ok_or_else(|| {
