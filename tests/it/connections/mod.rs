@@ -7,4 +7,5 @@ mod google_mail;
 mod logins;
 mod refreshes;
 mod requests;
+mod research;
 mod spotify;
