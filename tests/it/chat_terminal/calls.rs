@@ -3,10 +3,7 @@
 use serde_json::json;
 
 use super::{PROMPT, chat, echoing, home};
-use crate::support::{Home, OpenAi, Reply};
-
-/// What a question shows below its arguments, and the last key that it names.
-const KEYS: &str = "[?] more";
+use crate::support::{Home, OpenAi, Reply, person::CARD_KEYS};
 
 #[test]
 fn the_last_call_is_shown_whole() {
@@ -79,7 +76,7 @@ fn a_card_shows_what_would_be_overwritten() {
         let home = home_with_notes(&model);
         let mut person = chat(&home);
         person.types("go\r");
-        person.sees(KEYS);
+        person.sees(CARD_KEYS);
         let screen = person.screen();
         match want {
             Some(diff) => assert!(screen.contains(diff), "{screen}"),

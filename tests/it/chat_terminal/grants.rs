@@ -5,13 +5,12 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::{INTERRUPT, PROMPT, chat, told};
-use crate::support::{Home, OpenAi, Person, Reply, living::REQUESTS, transcript, warden::requests};
+use crate::support::{
+    Home, OpenAi, Reply, living::REQUESTS, person::CARD_KEYS, transcript, warden::requests,
+};
 
 /// What a card about a grant says, and no other.
 const CARD: &str = "narrowest first";
-
-/// The last key that a card names.
-const KEYS: &str = "[?] more";
 
 fn steps(step: &str) -> Value {
     json!({ "steps": [step] })
@@ -35,15 +34,6 @@ fn home(model: &OpenAi, policy: &str) -> Home {
         .policy(policy)
 }
 
-/// Begins a turn, and waits until its first card can be answered.
-#[track_caller]
-fn asked(home: &Home) -> Person {
-    let mut person = chat(home);
-    person.types("go\r");
-    person.sees(KEYS);
-    person
-}
-
 /// The results of both calls, as the model reads them.
 fn results(model: &OpenAi) -> [String; 2] {
     ["a", "b"].map(|id| transcript::result(&model.bodies(), id).to_string())
@@ -57,7 +47,7 @@ fn policy(home: &Home) -> String {
 fn a_call_that_lacks_a_grant_waits_for_it_on_a_card() {
     let model = OpenAi::start(keeping());
     let home = home(&model, "# mine\n[plugin.living]\nenv = [\"LIVING\"] # why\n");
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     let card = told(&person);
     for line in [
         "missing grant: living may not keep something",
@@ -75,7 +65,7 @@ fn a_call_that_lacks_a_grant_waits_for_it_on_a_card() {
         assert!(card.lines().any(|shown| shown == line), "{line}: {card}");
     }
     person.types("y");
-    person.sees_count(KEYS, 2);
+    person.sees_count(CARD_KEYS, 2);
     person.types("n");
     person.sees("All done.");
     person.sees_last(PROMPT);
@@ -94,7 +84,7 @@ fn each_answer_grants_for_as_long_as_it_says() {
     for (key, words, answer, is_written) in rows {
         let model = OpenAi::start(keeping());
         let home = home(&model, "# mine\n");
-        let mut person = asked(&home);
+        let mut person = chat(&home).asked();
         person.types(key);
         person.sees("All done.");
         person.sees_last(PROMPT);
@@ -122,7 +112,7 @@ fn a_no_refuses_the_call_and_may_have_a_reason() {
             Reply::Text("All done."),
         ]);
         let home = home(&model, "");
-        let mut person = asked(&home);
+        let mut person = chat(&home).asked();
         person.types(keys);
         if keys == "r" {
             person.sees_last("why not>");
@@ -142,15 +132,15 @@ fn a_no_refuses_the_call_and_may_have_a_reason() {
 fn wider_grants_are_shown_one_at_a_time() {
     let model = OpenAi::start(keeping());
     let home = home(&model, "");
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     person.sees("grant 1 of 2");
     person.types("w");
     person.sees("grant 2 of 2");
-    person.sees_last_with(KEYS);
+    person.sees_last_with(CARD_KEYS);
     person.types("a");
     // The plugin can do more now, so its next call is asked about.
     person.sees("asks to run");
-    person.sees_last_with(KEYS);
+    person.sees_last_with(CARD_KEYS);
     person.types("n");
     person.sees("All done.");
     person.sees_last(PROMPT);
@@ -164,7 +154,7 @@ fn wider_grants_are_shown_one_at_a_time() {
 fn a_card_about_a_grant_can_be_cancelled() {
     let model = OpenAi::start(keeping());
     let home = home(&model, "");
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     person.types(INTERRUPT);
     person.sees("cancelled");
     person.sees_last(PROMPT);
@@ -179,7 +169,7 @@ fn two_calls_that_miss_the_same_grant_ask_once() {
         let script = vec![Reply::Calls(vec![act("a"), act("b")]), Reply::Text("All done.")];
         let model = OpenAi::start(script);
         let home = home(&model, "");
-        let mut person = asked(&home);
+        let mut person = chat(&home).asked();
         person.types(key);
         person.sees("All done.");
         person.sees_last(PROMPT);
@@ -194,16 +184,16 @@ fn two_calls_that_miss_the_same_grant_ask_once() {
 fn a_grant_of_a_session_is_not_seen_by_the_next() {
     let model = OpenAi::start([keeping(), keeping()].into_iter().flatten().collect());
     let home = home(&model, "");
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     person.types("s");
     person.sees("All done.");
     person.sees_last(PROMPT);
     person.types("/quit\r");
     person.ends();
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     person.sees(CARD);
     person.types("n");
-    person.sees_count(KEYS, 2);
+    person.sees_count(CARD_KEYS, 2);
     person.types("n");
     person.sees("All done.");
 }
@@ -253,14 +243,14 @@ fn what_a_grant_cannot_lift_is_refused_as_before() {
 fn a_policy_that_cannot_be_written_refuses_the_call_and_loses_nothing() {
     let model = OpenAi::start(keeping());
     let home = home(&model, "# mine\n");
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     // A folder in the place of the new file makes it impossible to write, also for root.
     let folder = home.path("policy.toml");
     let kept = fs::read_to_string(&folder).unwrap();
     fs::remove_file(&folder).unwrap();
     fs::create_dir(&folder).unwrap();
     person.types("a");
-    person.sees_count(KEYS, 2);
+    person.sees_count(CARD_KEYS, 2);
     person.types("n");
     person.sees("All done.");
     person.sees_last(PROMPT);
@@ -288,7 +278,7 @@ fn fetching_home(model: &OpenAi, pattern: &str) -> Home {
 fn a_request_is_offered_alone_first_and_sent_after_a_yes() {
     let model = OpenAi::start(fetching());
     let home = fetching_home(&model, "GET http://hostile.example/**");
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     person.sees("hostile may not GET http://hostile.example/a");
     person.sees("net = \"GET http://hostile.example/a\"");
     person.sees("grant 1 of 2");
@@ -322,12 +312,12 @@ fn a_plugin_without_a_folder_waits_until_the_user_names_one() {
         .env("OPENAI_API_KEY", "k");
     let folder = home.user_path("my notes");
     fs::create_dir_all(&folder).unwrap();
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     person.sees("FOLDER is the folder that you name");
     assert!(!person.screen().contains("[y] once"), "{}", person.screen());
     person.types("w");
     person.sees("read-write");
-    person.sees_last_with(KEYS);
+    person.sees_last_with(CARD_KEYS);
     person.types("f");
     person.sees_last("folder>");
     person.types(&format!("{}\r", folder.display()));
@@ -350,7 +340,7 @@ fn a_folder_that_holds_the_policy_is_not_granted_by_a_card() {
         .env("OPENAI_BASE_URL", model.base_url())
         .env("OPENAI_API_KEY", "k")
         .policy("# mine\n");
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     person.types("f");
     person.sees_last("folder>");
     let folder = home.path("policy.toml").parent().unwrap().to_owned();
@@ -372,11 +362,11 @@ fn a_plugin_that_asks_without_end_is_not_asked_about_after_three_times_no() {
     ];
     let model = OpenAi::start(script);
     let home = fetching_home(&model, "GET http://hostile.example/**");
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     for path in ["/b", "/c"] {
         person.types("n");
         person.sees(&format!("may not GET http://hostile.example{path}"));
-        person.sees_last_with(KEYS);
+        person.sees_last_with(CARD_KEYS);
     }
     person.types("n");
     person.sees("All done.");

@@ -5,30 +5,18 @@ use std::fs;
 use serde_json::json;
 
 use super::{INTERRUPT, PROMPT, chat, echoing, told};
-use crate::support::{Home, OpenAi, Person, Reply, transcript};
-
-/// The last key that a card names.
-const KEYS: &str = "[?] more";
+use crate::support::{Home, OpenAi, Person, Reply, person::CARD_KEYS, transcript};
 
 /// A home in which every call is asked about.
 fn home(model: &OpenAi) -> Home {
     super::home(model).policy("[plugin.hostile]\nnet = [\"GET https://hostile.example/\"]\n")
 }
 
-/// Begins a turn with a call, and waits until its card can be answered.
-#[track_caller]
-fn asked(home: &Home) -> Person {
-    let mut person = chat(home);
-    person.types("go\r");
-    person.sees(KEYS);
-    person
-}
-
 #[test]
 fn a_card_says_what_is_asked() {
     let model = OpenAi::start(echoing());
     let home = home(&model);
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     person.types("n");
     person.sees("All done.");
     person.sees_last(PROMPT);
@@ -64,7 +52,7 @@ fn every_key_does_what_it_says() {
     for (key, call, words) in rows {
         let model = OpenAi::start(echoing());
         let home = home(&model);
-        let mut person = asked(&home);
+        let mut person = chat(&home).asked();
         person.types(key);
         person.sees("All done.");
         person.sees_last(PROMPT);
@@ -81,10 +69,10 @@ fn every_key_does_what_it_says() {
 fn enter_and_other_keys_are_no_answer() {
     let model = OpenAi::start(echoing());
     let home = home(&model);
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     for (index, key) in ["\r", "\n", " ", "x", "\t"].into_iter().enumerate() {
         person.types(key);
-        person.sees_count(KEYS, index + 2);
+        person.sees_count(CARD_KEYS, index + 2);
     }
     assert_eq!(model.bodies().len(), 1);
     person.types("?");
@@ -98,7 +86,7 @@ fn enter_and_other_keys_are_no_answer() {
 fn a_no_can_have_a_reason() {
     let model = OpenAi::start(echoing());
     let home = home(&model);
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     person.types("r");
     person.sees_last("why not>");
     person.types("not on a sunday\r");
@@ -119,13 +107,13 @@ fn clear_lines(person: &mut Person) {
 fn arguments_can_be_edited_and_are_asked_about_again() {
     let model = OpenAi::start(echoing());
     let home = home(&model);
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     person.types("e");
     person.sees("arguments>");
     clear_lines(&mut person);
     person.types("{\"text\": \"edited\"}\r");
     person.sees("arguments changed");
-    person.sees_last_with(KEYS);
+    person.sees_last_with(CARD_KEYS);
     person.types("y");
     person.sees("All done.");
     person.sees_last(PROMPT);
@@ -137,7 +125,7 @@ fn arguments_can_be_edited_and_are_asked_about_again() {
 fn a_slip_in_edited_arguments_lost_what_was_typed() {
     let model = OpenAi::start(echoing());
     let home = home(&model);
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     person.types("e");
     person.sees("arguments>");
     clear_lines(&mut person);
@@ -153,7 +141,7 @@ fn a_slip_in_edited_arguments_lost_what_was_typed() {
     person.types(&"\u{7f}".repeat(", \"more\": 1}".len()));
     person.types("}\r");
     person.sees("arguments changed");
-    person.sees_last_with(KEYS);
+    person.sees_last_with(CARD_KEYS);
     person.types("y");
     person.sees("All done.");
     person.sees_last(PROMPT);
@@ -166,7 +154,7 @@ fn a_card_can_end_the_turn() {
     for key in ["c", "\u{1b}", INTERRUPT] {
         let model = OpenAi::start(echoing());
         let home = home(&model);
-        let mut person = asked(&home);
+        let mut person = chat(&home).asked();
         person.types(key);
         person.sees("cancelled");
         person.sees_last(PROMPT);
@@ -180,7 +168,7 @@ fn what_is_typed_before_a_card_is_no_answer_to_it() {
     let home = home(&model);
     let mut person = chat(&home);
     person.types("go\ryyyy\ryes\r");
-    person.sees(KEYS);
+    person.sees(CARD_KEYS);
     assert_eq!(model.bodies().len(), 1);
     person.types("n");
     person.sees("the user said no");
@@ -193,11 +181,11 @@ fn several_questions_are_counted() {
     let script = vec![Reply::Calls(vec![echo("a"), echo("b")]), Reply::Text("All done.")];
     let model = OpenAi::start(script);
     let home = home(&model);
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     person.sees("approval 1 of 2");
     person.types("y");
     person.sees("approval 2 of 2");
-    person.sees_count(KEYS, 2);
+    person.sees_count(CARD_KEYS, 2);
     person.types("n");
     person.sees("All done.");
     person.sees_last(PROMPT);

@@ -7,9 +7,6 @@ use crate::support::{Home, OpenAi, Person, Reply, client, identity::IdentityServ
 
 const PROMPT: &str = "openai/m>";
 
-/// The last key that a card names.
-const KEYS: &str = "[?] more";
-
 /// Columns of the terminal: the address of a sign-in is on one row.
 const COLUMNS: u16 = 600;
 
@@ -26,15 +23,6 @@ fn home(identity: &IdentityServer, model: &OpenAi) -> Home {
 fn chat(home: &Home) -> Person {
     let person = Person::start_sized(home, &["chat", "--model", "m"], 50, COLUMNS);
     person.sees_last(PROMPT);
-    person
-}
-
-/// Begins a turn whose call lacks its account, and waits for the card about it.
-#[track_caller]
-fn asked(home: &Home) -> Person {
-    let mut person = chat(home);
-    person.types("go\r");
-    person.sees(KEYS);
     person
 }
 
@@ -63,7 +51,7 @@ fn result(model: &OpenAi) -> String {
 fn a_call_that_lacks_its_account_waits_for_it_on_a_card_and_goes_on() {
     let (identity, model) = (IdentityServer::start(), lists_items());
     let home = home(&identity, &model);
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     let card = person.screen();
     let page = format!("open the sign-in page of service ({}/authorize)", identity.server.url());
     for text in [page.as_str(), "service is not connected to an account"] {
@@ -93,7 +81,7 @@ fn an_account_that_ends_during_a_call_is_connected_again_and_the_call_is_repeate
         state.access.clear();
         state.refresh.clear();
     });
-    let mut person = asked(&home);
+    let mut person = chat(&home).asked();
     let card = person.screen();
     assert!(card.contains("the connection of service has expired"), "{card}");
     person.types("y");
@@ -111,7 +99,7 @@ fn an_account_that_is_refused_or_not_had_is_told_to_the_model() {
     ] {
         let (identity, model) = (IdentityServer::start(), lists_items());
         let home = home(&identity, &model);
-        let mut person = asked(&home);
+        let mut person = chat(&home).asked();
         person.types(key);
         if key == "y" {
             visit_page(&person, &identity, denied);

@@ -25,6 +25,9 @@ use super::{
     patience::{end_of, until_so},
 };
 
+/// The last key that a card names.
+pub(crate) const CARD_KEYS: &str = "[?] more";
+
 /// Longest wait for something to appear, unless the program hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -79,6 +82,14 @@ impl Person {
     /// Types keys.
     pub(crate) fn types(&mut self, keys: &str) {
         self.outer.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Begins a turn, and waits until its first card can be answered.
+    #[track_caller]
+    pub(crate) fn asked(mut self) -> Self {
+        self.types("go\r");
+        self.sees(CARD_KEYS);
+        self
     }
 
     /// Waits until a text is on the screen, also if it is folded between two words.

@@ -158,7 +158,8 @@ impl RegisteredPlugin {
 
     /// Remarks on its files and its grant, one sentence each.
     pub fn notes(&self) -> Vec<String> {
-        [self.remarks.as_slice(), &self.grant().notes()].concat()
+        let idle: Vec<String> = self.idle_actions_remark().into_iter().collect();
+        [idle.as_slice(), &self.remarks, &self.grant().notes()].concat()
     }
 
     /// Its current warm instances, with the names of their sessions.
@@ -198,9 +199,11 @@ impl RegisteredPlugin {
         self.executor.definition()
     }
 
-    /// Which actions of its definition nothing runs, and what would run them. They are no tools.
+    /// Which actions of its definition nothing runs, and what would run them. They are no tools. A
+    /// disabled plugin has its reason instead.
     pub fn idle_actions_remark(&self) -> Option<String> {
-        let definition = self.definition().filter(|_| self.is_ready())?;
+        let is_disabled = matches!(self.availability, PluginAvailability::Disabled { .. });
+        let definition = self.definition().filter(|_| !is_disabled)?;
         let has_tool = |action: &&Action| self.tools.iter().any(|t| t.id.tool == action.name);
         let idle: Vec<&Action> = definition.actions.iter().filter(|a| !has_tool(a)).collect();
         (!idle.is_empty()).then(|| no_way_to_run(&idle))

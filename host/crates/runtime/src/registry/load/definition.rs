@@ -7,7 +7,7 @@ use super::{
     load_component_plugin,
 };
 use crate::{
-    actions::{ActionExecutor, ActionPlugin, no_way_to_run},
+    actions::{ActionExecutor, ActionPlugin},
     executor::LazyComponent,
 };
 
@@ -27,16 +27,12 @@ pub(super) fn load_definition(
     let known = beside.as_ref().map(|(_, loaded)| loaded).filter(|loaded| !loaded.is_compiling);
     let idle = plugin.idle_actions(known.map(|loaded| &*loaded.tools));
     let disabled_reason = plugin.disabled_reason(&idle);
-    let is_partly_idle = !idle.is_empty() && disabled_reason.is_none();
-    let mut remarks: Vec<String> =
-        is_partly_idle.then(|| no_way_to_run(&idle)).into_iter().collect();
     let tools = plugin.tools_except(&idle);
-    let (executor, is_compiling, setup_file, facts) = match beside {
-        None => (ActionExecutor::new(plugin, &parts.sandbox, None), false, None, None),
+    let (executor, remarks, is_compiling, setup_file, facts) = match beside {
+        None => (ActionExecutor::new(plugin, &parts.sandbox, None), Vec::new(), false, None, None),
         Some((component, loaded)) => {
-            remarks.extend(loaded.remarks);
             let executor = ActionExecutor::new(plugin, &parts.sandbox, Some(component));
-            (executor, loaded.is_compiling, loaded.setup_file, loaded.component)
+            (executor, loaded.remarks, loaded.is_compiling, loaded.setup_file, loaded.component)
         }
     };
     LoadedPlugin {
