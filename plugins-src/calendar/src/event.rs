@@ -1,5 +1,7 @@
 //! One file of the calendar: an event, with all its times if it recurs.
 
+mod moving;
+
 use calcard::{
     common::{PartialDateTime, timezone::Tz},
     icalendar::{
@@ -10,6 +12,8 @@ use calcard::{
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use sallyport_sdk::prelude::*;
 use serde::Serialize;
+
+pub(crate) use moving::OccurrenceMove;
 
 use crate::when::{Moment, TimeSpan, UserZone, now};
 
@@ -57,6 +61,8 @@ struct EventTime {
     end: Moment,
     /// When it begins, in the event's own time zone.
     local: NaiveDateTime,
+    /// That time zone.
+    zone: Tz,
 }
 
 impl ListedEvent {
@@ -151,6 +157,7 @@ impl CalendarFile {
                 start: moment(start),
                 end: moment(end),
                 local: start.naive_local(),
+                zone: start.timezone(),
             })
         };
         expanded.events.into_iter().filter_map(time).collect()
@@ -189,10 +196,7 @@ impl CalendarFile {
     /// How long the event is.
     pub(crate) fn length(&self, zone: &UserZone) -> Option<TimeDelta> {
         let time = self.times(zone).into_iter().next()?;
-        match (time.start, time.end) {
-            (Moment::Day(first), Moment::Day(end)) => Some(end - first),
-            (start, end) => Some(end.begin(zone) - start.begin(zone)),
-        }
+        Some(time.start.until(time.end, zone))
     }
 
     /// Gives the event another time.
@@ -225,7 +229,10 @@ impl CalendarFile {
                 self.0.remove_component_ids(&[time.component]);
                 ICalendarEntry { name: ICalendarProperty::Exdate, ..entry }
             }
-            None => excluded_entry(component, &time),
+            None => {
+                let start = component.and_then(|one| one.property(&ICalendarProperty::Dtstart));
+                entry_like(ICalendarProperty::Exdate, start, time.zone, time.start)
+            }
         };
         // A time zone in the file has rules as well.
         let is_series = |one: &&mut ICalendarComponent| {
@@ -250,18 +257,24 @@ fn is_day(component: &ICalendarComponent) -> bool {
     matches!(value, Some(ICalendarValue::PartialDateTime(date)) if !date.has_time())
 }
 
-/// A time to leave out, in the form of the event's start, since not every program compares others.
-fn excluded_entry(component: Option<&ICalendarComponent>, time: &EventTime) -> ICalendarEntry {
-    let start = component.and_then(|one| one.property(&ICalendarProperty::Dtstart));
-    match (start, time.start) {
-        (Some(start), Moment::Time(_)) if !start.params.is_empty() => ICalendarEntry {
-            name: ICalendarProperty::Exdate,
-            params: start.params.clone(),
-            values: vec![
-                PartialDateTime::from_naive_timestamp(time.local.and_utc().timestamp()).into(),
-            ],
-        },
-        (_, moment) => moment_entry(ICalendarProperty::Exdate, moment),
+/// A time in the form of the event's start, since not every program compares others.
+fn entry_like(
+    name: ICalendarProperty,
+    start: Option<&ICalendarEntry>,
+    zone: Tz,
+    moment: Moment,
+) -> ICalendarEntry {
+    let is_utc = |value: &ICalendarValue| match value {
+        ICalendarValue::PartialDateTime(time) => time.has_zone(),
+        _ => true,
+    };
+    match (start, moment) {
+        (Some(start), Moment::Time(_)) if !start.values.iter().any(is_utc) => {
+            let local = moment.local(zone).and_utc().timestamp();
+            let values = vec![PartialDateTime::from_naive_timestamp(local).into()];
+            ICalendarEntry { name, params: start.params.clone(), values }
+        }
+        (_, moment) => moment_entry(name, moment),
     }
 }
 

@@ -10,7 +10,7 @@ mod when;
 use sallyport_sdk::prelude::*;
 use serde::Serialize;
 
-use event::{CalendarFile, ListedEvent, NewEvent};
+use event::{CalendarFile, ListedEvent, NewEvent, OccurrenceMove};
 use when::{Moment, TimeSpan, UserZone};
 
 /// The events of a time.
@@ -55,6 +55,11 @@ struct MoveEvent {
     start: String,
     /// When it ends now. It stays as long as it was if this is left out.
     end: Option<String>,
+    /// For an event that recurs: the start of the time to move, as the list shows it.
+    occurrence: Option<String>,
+    /// For an event that recurs: whether all its times move as far as that one.
+    #[serde(default)]
+    all_times: bool,
 }
 
 /// Which event.
@@ -117,27 +122,48 @@ fn add_event(args: AddEvent, call: &CallContext) -> Result<Value, ToolError> {
     Ok(json!({ "id": id, "start": start.text(&zone), "end": end.text(&zone) }))
 }
 
-/// Moves an event to another time.
+/// Moves an event to another time. Of an event that recurs, it moves one time or all of them.
 #[tool(open_world)]
 fn move_event(args: MoveEvent) -> Result<Value, ToolError> {
     let zone = UserZone::from_settings()?;
     let found = caldav::read_file(&args.id)?;
     let mut file = CalendarFile::parse(&found.data).ok_or_else(unreadable)?;
-    if file.recurs() {
-        return Err(ToolError::InvalidArguments(
-            "this event recurs, so it cannot be moved here; remove the one time and add an event"
-                .to_owned(),
-        ));
-    }
-    let length = file.length(&zone).ok_or_else(unreadable)?;
     let start = Moment::read(&zone, &args.start)?;
     let end = match &args.end {
-        Some(end) => Moment::read_pair(&zone, &args.start, Some(end))?.1,
-        None => start.later(length),
+        Some(end) => Some(Moment::read_pair(&zone, &args.start, Some(end))?.1),
+        None => None,
     };
-    file.set_time(start, end);
+    let (start, end) = match file.recurs() || args.occurrence.is_some() {
+        true => move_recurring(&mut file, &zone, &args, start, end)?,
+        false => {
+            let length = file.length(&zone).ok_or_else(unreadable)?;
+            let end = end.unwrap_or_else(|| start.later(length));
+            file.set_time(start, end);
+            (start, end)
+        }
+    };
     caldav::replace_file(&found, &file.to_text())?;
     Ok(json!({ "id": args.id, "start": start.text(&zone), "end": end.text(&zone) }))
+}
+
+fn move_recurring(
+    file: &mut CalendarFile,
+    zone: &UserZone,
+    args: &MoveEvent,
+    start: Moment,
+    end: Option<Moment>,
+) -> Result<(Moment, Moment), ToolError> {
+    let from_text = args.occurrence.as_deref().ok_or_else(|| {
+        let message = "this event recurs: name the time to move as occurrence, and set all_times \
+                       to move all its times as far";
+        ToolError::InvalidArguments(message.to_owned())
+    })?;
+    let from = Moment::read(zone, from_text)?;
+    let to = OccurrenceMove { from, from_text, start, end };
+    match args.all_times {
+        true => file.move_series(zone, &to),
+        false => file.move_occurrence(zone, &to),
+    }
 }
 
 /// Removes an event, or one time of an event that recurs.
@@ -159,6 +185,7 @@ fn remove_event(args: RemoveEvent) -> Result<Value, ToolError> {
     Ok(json!({ "removed": args.id, "occurrence": moment.text(&zone) }))
 }
 
+/// The error about an entry that is no event, or a broken one.
 fn unreadable() -> ToolError {
     ToolError::Failed("this entry of the calendar cannot be read".to_owned())
 }

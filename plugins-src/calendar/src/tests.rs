@@ -161,11 +161,189 @@ fn one_time_is_taken_out_of_an_event_that_recurs() {
     );
     let left = ["2026-10-19T10:00:00+02:00", "2026-11-16T10:00:00+01:00"];
     assert_eq!(starts("2026-10-01", "2026-12-01"), left);
-    let moved = testing::call::<move_event>(json!({ "id": "w.ics", "start": "2026-12-01T10:00" }));
-    assert!(moved.unwrap_err().message().contains("recurs"));
     remove(None).unwrap();
     assert_eq!(starts("2026-10-01", "2026-12-01"), [""; 0]);
     assert_eq!(remove(None).unwrap_err().kind(), "not-found");
+}
+
+fn moves(id: &str, occurrence: &str, start: &str, rest: Value) -> Result<Value, ToolError> {
+    let mut args = json!({ "id": id, "occurrence": occurrence, "start": start });
+    args.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+    testing::call::<move_event>(args).map(|output| output.data)
+}
+
+#[test]
+fn one_time_of_a_series_is_moved_again_and_again() {
+    let files = server(&[("w.ics", WEEKLY)]);
+    let moved = moves("w.ics", "2026-10-26T10:00", "2026-10-27T11:30", json!({})).unwrap();
+    assert_eq!(moved["end"], "2026-10-27T12:30:00+01:00", "it stays as long as it was");
+    let text = files.lock().unwrap()[0].1.clone();
+    let place = "RECURRENCE-ID;TZID=Europe/Berlin:20261026T100000";
+    let start = "DTSTART;TZID=Europe/Berlin:20261027T113000";
+    for line in [place, start] {
+        assert_eq!(text.matches(line).count(), 1, "{line} in {text}");
+    }
+    // The time that was moved already is moved once more, and has another length.
+    let end = json!({ "end": "2026-11-11T09:15" });
+    moves("w.ics", "2026-11-10T14:00", "2026-11-11T09:00", end).unwrap();
+    let all = [
+        "2026-10-19T10:00:00+02:00",
+        "2026-10-27T11:30:00+01:00",
+        "2026-11-11T09:00:00+01:00",
+        "2026-11-16T10:00:00+01:00",
+    ];
+    assert_eq!(starts("2026-10-01", "2026-12-01"), all);
+    let listed = list("2026-11-11", "2026-11-11");
+    assert_eq!(listed["events"][0]["end"], "2026-11-11T09:15:00+01:00");
+    assert_eq!(files.lock().unwrap()[0].1.matches("BEGIN:VEVENT").count(), 3);
+    // A time that was moved can be taken out, at the place where it is now.
+    let gone = json!({ "id": "w.ics", "occurrence": "2026-10-27T11:30" });
+    testing::call::<remove_event>(gone).unwrap();
+    assert_eq!(starts("2026-10-01", "2026-12-01"), [all[0], all[2], all[3]]);
+}
+
+#[test]
+fn all_times_of_a_series_move_on_the_clock() {
+    let all = json!({ "all_times": true });
+    server(&[("w.ics", WEEKLY)]);
+    moves("w.ics", "2026-10-26T10:00", "2026-10-26T11:00", all.clone()).unwrap();
+    let later = [
+        "2026-10-19T11:00:00+02:00",
+        "2026-10-26T11:00:00+01:00",
+        // This one was moved by itself, and stays.
+        "2026-11-10T14:00:00+01:00",
+        "2026-11-16T11:00:00+01:00",
+    ];
+    assert_eq!(starts("2026-10-01", "2026-12-01"), later);
+    // To another day of the week, and shorter.
+    let shorter = json!({ "all_times": true, "end": "2026-10-28T09:45" });
+    moves("w.ics", "2026-10-26T11:00", "2026-10-28T09:00", shorter).unwrap();
+    let wednesdays = [
+        "2026-10-21T09:00:00+02:00",
+        "2026-10-28T09:00:00+01:00",
+        "2026-11-10T14:00:00+01:00",
+        "2026-11-18T09:00:00+01:00",
+    ];
+    assert_eq!(starts("2026-10-01", "2026-12-01"), wednesdays);
+    let listed = list("2026-11-18", "2026-11-18");
+    assert_eq!(listed["events"][0]["end"], "2026-11-18T09:45:00+01:00");
+    let moved = moves("w.ics", "2026-11-10T14:00", "2026-11-10T15:00", all).unwrap_err();
+    assert!(moved.message().contains("moved by itself"), "{moved}");
+}
+
+/// A series with this start and rule.
+fn series(start: &str, rule: &str) -> String {
+    format!(
+        "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//x//EN\r\nBEGIN:VEVENT\r\nUID:s\r\n\
+         DTSTAMP:20261001T000000Z\r\n{start}\r\n{rule}\r\nSUMMARY:S\r\n\
+         BEGIN:VALARM\r\nACTION:DISPLAY\r\nTRIGGER:-PT10M\r\nEND:VALARM\r\n\
+         END:VEVENT\r\nEND:VCALENDAR\r\n"
+    )
+}
+
+#[test]
+fn each_form_of_a_series_is_moved_as_it_is_meant() {
+    // The start, the rule, the time by which it is moved and its new start, and all starts then.
+    for (start, rule, from, to, want) in [
+        (
+            "DTSTART:20261123T090000Z",
+            "RRULE:FREQ=DAILY;UNTIL=20261125T090000Z",
+            "2026-11-24T10:00",
+            "2026-11-24T12:00",
+            "2026-11-23T12:00:00+01:00 2026-11-24T12:00:00+01:00 2026-11-25T12:00:00+01:00",
+        ),
+        (
+            "DTSTART:20261123T090000",
+            "RRULE:FREQ=WEEKLY;BYDAY=MO;COUNT=2",
+            "2026-11-30T09:00",
+            "2026-12-01T09:30",
+            "2026-11-24T09:30:00+01:00 2026-12-01T09:30:00+01:00",
+        ),
+        (
+            "DTSTART;VALUE=DATE:20261123",
+            "RRULE:FREQ=WEEKLY;BYDAY=MO;UNTIL=20261130",
+            "2026-11-23",
+            "2026-11-22",
+            "2026-11-22 2026-11-29",
+        ),
+        (
+            "DTSTART;TZID=America/New_York:20261123T200000",
+            "RRULE:FREQ=WEEKLY;BYDAY=MO,WE;COUNT=2",
+            "2026-11-24T02:00",
+            "2026-11-24T03:00",
+            "2026-11-24T03:00:00+01:00 2026-11-26T03:00:00+01:00",
+        ),
+    ] {
+        let files = server(&[("s.ics", &series(start, rule))]);
+        moves("s.ics", from, to, json!({ "all_times": true })).unwrap();
+        assert_eq!(starts("2026-11-01", "2026-12-31").join(" "), want, "{start} {rule}");
+        let text = files.lock().unwrap()[0].1.clone();
+        assert_eq!(text.matches("BEGIN:VALARM").count(), 1, "{text}");
+        // A single time too, which keeps its alarm.
+        let first = want.split(' ').next().unwrap();
+        let to = if first.len() > 10 { "2026-12-20T10:00" } else { "2026-12-20" };
+        moves("s.ics", first, to, json!({})).unwrap();
+        let listed = starts("2026-11-01", "2026-12-31");
+        assert!(
+            listed.len() == want.split(' ').count() && !listed.contains(&first.to_owned()),
+            "{listed:?}"
+        );
+        assert!(listed.last().unwrap().starts_with(to), "{listed:?}");
+        let text = files.lock().unwrap()[0].1.clone();
+        assert_eq!(text.matches("BEGIN:VALARM").count(), 2, "{text}");
+    }
+}
+
+#[test]
+fn a_move_that_a_series_cannot_make_is_refused_and_changes_nothing() {
+    let start = "DTSTART;TZID=Europe/Berlin:20261123T100000";
+    for (rule, occurrence, to, all_times, want) in [
+        ("RRULE:FREQ=DAILY", None, "2026-11-24T11:00", true, "name the time to move as occurrence"),
+        (
+            "RRULE:FREQ=DAILY",
+            Some("2026-11-24T10:01"),
+            "2026-11-24T11:00",
+            false,
+            "does not recur at 2026-11-24T10:01",
+        ),
+        (
+            "RRULE:FREQ=DAILY",
+            Some("2026-11-24T10:00"),
+            "2026-11-24",
+            false,
+            "with times or for whole days",
+        ),
+        (
+            "RRULE:FREQ=WEEKLY;BYDAY=MO,WE",
+            Some("2026-11-25T10:00"),
+            "2026-11-26T10:00",
+            true,
+            "fixes its days",
+        ),
+        (
+            "RRULE:FREQ=MONTHLY;BYMONTHDAY=23",
+            Some("2026-11-23T10:00"),
+            "2026-11-24T10:00",
+            true,
+            "fixes its days",
+        ),
+        (
+            "RRULE:FREQ=DAILY;BYHOUR=10",
+            Some("2026-11-24T10:00"),
+            "2026-11-24T11:00",
+            true,
+            "fixes its days or times",
+        ),
+        ("LOCATION:x", Some("2026-11-23T10:00"), "2026-11-24T11:00", false, "does not recur"),
+    ] {
+        let text = series(start, rule);
+        let files = server(&[("s.ics", &text)]);
+        let args =
+            json!({ "id": "s.ics", "occurrence": occurrence, "start": to, "all_times": all_times });
+        let error = testing::call::<move_event>(args).unwrap_err();
+        assert!(error.message().contains(want), "{rule}: {error}");
+        assert_eq!(files.lock().unwrap()[0].1, text);
+    }
 }
 
 #[test]

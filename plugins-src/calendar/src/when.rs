@@ -135,6 +135,22 @@ impl Moment {
         }
     }
 
+    /// How long it takes until another one; whole days from a day to a day.
+    pub(crate) fn until(self, end: Self, zone: &UserZone) -> TimeDelta {
+        match (self, end) {
+            (Self::Day(first), Self::Day(end)) => end - first,
+            (start, end) => end.begin(zone) - start.begin(zone),
+        }
+    }
+
+    /// The clock of a time zone at its begin.
+    pub(crate) fn local(self, zone: impl TimeZone) -> NaiveDateTime {
+        match self {
+            Self::Day(day) => day.and_time(NaiveTime::MIN),
+            Self::Time(time) => time.with_timezone(&zone).naive_local(),
+        }
+    }
+
     /// It as a text, in the user's time zone.
     pub(crate) fn text(self, zone: &UserZone) -> String {
         match self {

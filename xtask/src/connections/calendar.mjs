@@ -137,6 +137,14 @@ async function walkSeries(home, check) {
   check("calendar: a range has the times in it", (await starts(home, "2026-11-02", "2026-11-09")) === all.slice(2, 4).join(" "));
   await home.call("calendar.remove_event", { id: "weekly.ics", occurrence: "2026-11-02T10:00" });
   check("calendar: one time is removed", (await starts(home, ...range)) === all.toSpliced(2, 1).join(" "), await starts(home, ...range));
+  await home.call("calendar.move_event", { id: "weekly.ics", occurrence: "2026-11-09T10:00", start: "2026-11-10T14:00" });
+  const moved = [all[0], all[1], "2026-11-10T14:00:00+01:00", all[4]];
+  check("calendar: one time is moved", (await starts(home, ...range)) === moved.join(" "), await starts(home, ...range));
+  const later = await home.call("calendar.move_event", { id: "weekly.ics", occurrence: "2026-10-26T10:00", start: "2026-10-26T11:00", all_times: true });
+  const movedAll = [all[0].replace("T10", "T11"), all[1].replace("T10", "T11"), moved[2], all[4].replace("T10", "T11")];
+  check("calendar: a series is moved", (await starts(home, ...range)) === movedAll.join(" "), later);
+  await home.call("calendar.remove_event", { id: "weekly.ics", occurrence: "2026-11-10T14:00" });
+  check("calendar: a time that was moved is removed", (await starts(home, ...range)) === movedAll.toSpliced(2, 1).join(" "));
   await home.call("calendar.remove_event", { id: "weekly.ics" });
   check("calendar: a series is removed", (await starts(home, ...range)) === "");
 }
