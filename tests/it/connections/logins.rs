@@ -10,7 +10,7 @@ use crate::support::{
     identity::{CLIENT_SECRET, IdentityServer},
 };
 
-pub(super) fn home_of(identity: &IdentityServer) -> Home {
+pub(crate) fn home_of(identity: &IdentityServer) -> Home {
     Home::new()
         .file("plugins/service.json", identity.definition(""))
         .policy(identity.policy())
@@ -63,7 +63,7 @@ fn sign_in_to(
     ran
 }
 
-pub(super) fn connect(home: &Home, identity: &IdentityServer) {
+pub(crate) fn connect(home: &Home, identity: &IdentityServer) {
     connect_to("service", home, identity);
 }
 
@@ -148,6 +148,25 @@ fn an_answer_that_does_not_belong_to_the_sign_in_neither_counts_nor_ends_it() {
         assert_eq!(client::ask(authority, "GET", path, &[], "").status, 200);
     })
     .ended(0);
+}
+
+#[test]
+fn of_two_sign_ins_at_once_each_takes_its_own_answer() {
+    let identity = IdentityServer::start();
+    let home = home_of(&identity);
+    sign_in(&home, &identity, |authority, path| {
+        sign_in(&home, &identity, |second, second_path| {
+            // The answer to the one does not end the other.
+            assert_eq!(client::ask(authority, "GET", second_path, &[], "").status, 400);
+            assert_eq!(client::ask(second, "GET", second_path, &[], "").status, 200);
+        })
+        .ended(0);
+        assert_eq!(client::ask(authority, "GET", path, &[], "").status, 200);
+    })
+    .ended(0);
+    let listed = home.run(&["connection", "list", "--output", "json"]).ended(0).json();
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(home.call("service.list_items", &json!({})).1, 0);
 }
 
 #[test]

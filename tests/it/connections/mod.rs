@@ -4,7 +4,7 @@ mod calendar;
 mod chat;
 mod definitions;
 mod google_mail;
-mod logins;
+pub(crate) mod logins;
 mod refreshes;
 mod requests;
 mod research;

@@ -12,7 +12,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::logins::{connect, home_of};
-use crate::support::{Home, disk::Disk, home::finish, identity::IdentityServer};
+use crate::support::{Home, McpClient, disk::Disk, home::finish, identity::IdentityServer};
 
 fn server_with(fields: Value) -> IdentityServer {
     let identity = IdentityServer::start();
@@ -137,13 +137,22 @@ fn two_sessions_that_refresh_a_rotating_token_at_once_make_one_refresh_and_both_
 }
 
 #[test]
-fn a_login_in_another_process_is_seen_and_no_user_reads_across() {
-    let (identity, home) = connected(json!({}));
-    home.run(&["connection", "remove", "service"]).ended(0);
-    let (report, _) = home.call("service.list_items", &json!({}));
-    assert_eq!(report["outcome"], "failed", "{report}");
+fn a_login_in_another_process_is_seen_by_the_live_session() {
+    let identity = IdentityServer::start();
+    let home = home_of(&identity);
+    let mut client = McpClient::greeted(&home, &[], &json!({}));
+    let mut call = || {
+        let result = client.call("service__list_items", &json!({}));
+        result["content"][0]["text"].as_str().unwrap().to_owned()
+    };
+    let mend = "sallyport connection add service";
+    let before = call();
+    assert!(before.contains(mend), "{before}");
     connect(&home, &identity);
-    lists_items(&home);
+    assert_eq!(call(), r#"["a","b","c"]"#);
+    home.run(&["connection", "remove", "service"]).ended(0);
+    let after = call();
+    assert!(after.contains(mend), "{after}");
 }
 
 #[test]
@@ -168,7 +177,7 @@ const DISK_BYTES: u64 = 8 << 20;
 const FAULT_TIME: Duration = Duration::from_millis(600);
 
 /// Makes a call whose refresh token is rotated while `begin` has made the store unusable. `end`
-/// makes it usable again.
+/// makes it usable again, and until then the new access token is not used.
 #[track_caller]
 fn rotates_during(
     identity: &IdentityServer,
@@ -178,13 +187,18 @@ fn rotates_during(
 ) {
     let ends = Arc::new(Mutex::new(None));
     let started = Arc::clone(&ends);
+    let server = identity.server.clone();
+    let calls = move || server.seen().iter().filter(|one| one.target == "/api/items").count();
     identity.with(|state| {
         state.access.clear();
         state.on_refresh = Some(Box::new(move || {
             begin();
+            let before = calls();
             let ending = thread::spawn(move || {
                 thread::sleep(FAULT_TIME);
+                let during = calls();
                 end();
+                assert_eq!(during, before, "a token was used before it was written");
             });
             *started.lock().unwrap() = Some(ending);
         }));
@@ -209,7 +223,7 @@ fn a_rotated_token_is_not_lost_while_the_disk_is_full() {
 }
 
 #[test]
-fn a_rotated_token_is_not_lost_while_another_process_locks_the_store() {
+fn a_rotated_token_is_written_before_it_is_used_while_another_process_locks_the_store() {
     let (identity, home) = connected(json!({}));
     let database = home.path("state/store.sqlite3");
     let holder = Arc::new(Mutex::new(None));

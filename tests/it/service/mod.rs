@@ -1,5 +1,6 @@
 //! `sallyport serve`: what each user gets over HTTP, and what nobody gets.
 
+mod accounts;
 mod approvals;
 mod command_line;
 mod console;

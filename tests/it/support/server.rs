@@ -42,6 +42,7 @@ pub(crate) enum Response {
 type Script = dyn Fn(&Request) -> Response + Send + Sync;
 
 /// A server; it ends with the process.
+#[derive(Clone)]
 pub(crate) struct Server {
     pub(crate) port: u16,
     seen: Arc<Mutex<Vec<Request>>>,

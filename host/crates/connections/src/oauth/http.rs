@@ -152,3 +152,28 @@ fn may_be_reached(name: &str, address: IpAddr) -> bool {
         false => is_public_address(address),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name of a public server may lead to the machine's own network.
+    #[test]
+    fn a_name_leads_to_public_addresses_alone() {
+        for (name, address, want) in [
+            ("auth.example", "93.184.215.14", true),
+            ("auth.example", "127.0.0.1", false),
+            ("auth.example", "10.0.0.1", false),
+            ("auth.example", "169.254.169.254", false),
+            ("auth.example", "::1", false),
+            ("auth.example", "fd00::1", false),
+            ("auth.example", "::ffff:192.168.0.1", false),
+            ("localhost", "127.0.0.1", true),
+            ("localhost", "::1", true),
+            ("localhost", "10.0.0.1", false),
+            ("localhost.example", "127.0.0.1", false),
+        ] {
+            assert_eq!(may_be_reached(name, address.parse().unwrap()), want, "{name} {address}");
+        }
+    }
+}

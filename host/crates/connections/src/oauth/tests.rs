@@ -6,11 +6,14 @@ use sallyport_contract::Secret;
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    net::{TcpListener, TcpStream},
 };
 use url::Url;
 
-use super::{BrowserLogin, CallbackListener, TokenSet, response::ServiceTokens};
+use super::{
+    BrowserLogin, CallbackListener, OAuthError, ServiceHttp, TokenSet, refresh,
+    response::ServiceTokens,
+};
 use crate::{AuthConfig, Definition};
 
 const NOW_MS: u64 = 1_800_000_000_000;
@@ -139,4 +142,54 @@ async fn a_connection_that_the_browser_does_not_use_delayed_the_answer() {
     let (code, page) = tokio::join!(code, answer);
     assert_eq!(code.unwrap(), "c1");
     assert!(page.starts_with("HTTP/1.1 200 OK"), "{page}");
+}
+
+/// Refreshes a token at this address, as the definition would name it.
+async fn refresh_at(address: &str) -> Result<TokenSet, OAuthError> {
+    let auth = AuthConfig { token_url: Some(Url::parse(address).unwrap()), ..mail_auth() };
+    let auth = AuthConfig { refresh_url: None, ..auth };
+    let old = tokens(&json!({"access_token": "a", "refresh_token": "r"}), &[]);
+    refresh(&auth, &ServiceHttp::new(false).unwrap(), &old, NOW_MS).await
+}
+
+#[tokio::test]
+async fn addresses_of_a_sign_in_are_checked_like_any_other() {
+    for address in [
+        "https://10.0.0.1/token",
+        "https://169.254.169.254/latest/meta-data",
+        "https://100.64.0.1/token",
+        "https://0.0.0.0/token",
+        "https://[fd00::1]/token",
+        "https://[fe80::1]/token",
+        "https://[::ffff:10.0.0.1]/token",
+        "https://0x0a000001/token",
+    ] {
+        let error = refresh_at(address).await.unwrap_err();
+        assert!(error.to_string().contains("is not a public address"), "{address}: {error}");
+    }
+}
+
+/// A redirect would carry the refresh token and the application's password to another origin.
+#[tokio::test]
+async fn an_answer_of_another_origin_is_not_fetched() {
+    let [first, other] =
+        [TcpListener::bind("127.0.0.1:0").await, TcpListener::bind("127.0.0.1:0").await];
+    let (first, other) = (first.unwrap(), other.unwrap());
+    let target = format!("http://{}/token", other.local_addr().unwrap());
+    let address = format!("http://{}/token", first.local_addr().unwrap());
+    for status in ["301 Moved", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
+        let answer = async {
+            let (mut stream, _) = first.accept().await.unwrap();
+            let mut head = [0; 4096];
+            let _ = stream.read(&mut head).await.unwrap();
+            let head = format!(
+                "HTTP/1.1 {status}\r\nLocation: {target}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+            stream.write_all(head.as_bytes()).await.unwrap();
+        };
+        let (refreshed, ()) = tokio::join!(refresh_at(&address), answer);
+        assert!(matches!(refreshed, Err(OAuthError::Unavailable(_))), "{status}: {refreshed:?}");
+    }
+    let visited = tokio::time::timeout(Duration::ZERO, other.accept()).await;
+    assert!(visited.is_err(), "the other origin was asked");
 }

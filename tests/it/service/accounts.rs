@@ -1,0 +1,31 @@
+//! Accounts: each user has their own, in one service.
+
+use serde_json::json;
+
+use super::{ServiceProgram, token};
+use crate::{
+    connections::logins::{connect, home_of},
+    support::identity::IdentityServer,
+};
+
+/// The account is that of the user at the terminal, whom records call `local`.
+#[test]
+fn an_account_of_one_user_is_used_for_no_other() {
+    let identity = IdentityServer::start();
+    let home = home_of(&identity);
+    connect(&home, &identity);
+    let tokens = ["ann", "Local", "LOCAL"].map(|user| token(&home, user, "operator"));
+    let own = token(&home, "local", "user");
+    let service = ServiceProgram::start(&home);
+    let call = |token: &str| {
+        service.post(token, "/v1/tools/service.list_items/call", &json!({})).has(200).json()
+    };
+    for token in &tokens {
+        let report = call(token);
+        assert_eq!(report["outcome"], "failed", "{report}");
+        assert!(report.to_string().contains("sallyport connection add service"), "{report}");
+    }
+    let is_service = |target: &str| target.starts_with("/api/");
+    assert!(!identity.server.seen().iter().any(|request| is_service(&request.target)));
+    assert_eq!(call(&own)["outcome"], "completed");
+}
