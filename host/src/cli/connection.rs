@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use clap::Subcommand;
-use sallyport_connections::Definition;
+use sallyport_connections::AccountService;
 use sallyport_contract::{LOCAL_USER, PluginName, text};
 use sallyport_runtime::{
     config::{ConfigFlags, HostSettings},
@@ -111,9 +111,9 @@ pub(super) async fn run_connection_command(
         }
         ConnectionCommand::Show { plugin, output } => view.show(plugin, output.output, out).await?,
         ConnectionCommand::Refresh { plugin } => {
-            let definition = definition_to_connect(&view.registry, plugin)?;
-            view.desk.usable_token(&definition, LOCAL_USER).await?;
-            out.print_note(&format!("The connection of {} is fresh.", definition.name));
+            let service = service_to_connect(&view.registry, plugin)?;
+            view.desk.usable_token(&service, LOCAL_USER).await?;
+            out.print_note(&format!("The connection of {} is fresh.", service.plugin));
         }
         ConnectionCommand::Remove { plugin } => {
             let name = parse_plugin(plugin)?;
@@ -137,9 +137,9 @@ impl ConnectionView {
     async fn list(&self, format: OutputFormat, out: &CliOutput) -> Result<(), CommandFailure> {
         let connections = self.desk.list(LOCAL_USER).await?;
         let row = |entry: &RegisteredPlugin| {
-            let definition = entry.definition().filter(|own| own.needs_connection())?;
-            let of = connections.iter().find(|one| one.plugin_key == definition.name.as_str());
-            let mut row = row_json(definition, of);
+            let service = entry.account_service()?;
+            let of = connections.iter().find(|one| one.plugin_key == service.plugin.as_str());
+            let mut row = row_json(service, of);
             // What a disabled plugin lacks comes before its account.
             if let PluginAvailability::Disabled { reason } = entry.availability() {
                 row["status"] = "disabled".into();
@@ -196,36 +196,22 @@ impl ConnectionView {
         time_max: Duration,
         out: &CliOutput,
     ) -> Result<(), CommandFailure> {
-        let definition = definition_to_connect(&self.registry, plugin)?;
-        let login = PendingBrowserLogin::begin(&definition).await?;
-        let address = login.address().to_owned();
-        out.print_note(&format!("Sign in at {} in your browser:", definition.shown_name()));
-        out.print_note(&address);
-        let command = self.settings.browser.command.as_deref();
-        let is_watched = out.stderr_is_terminal;
-        let browser = Browser::new(command, &self.settings.env, is_watched, Arc::new(|_| {}));
-        sallyport_contract::services::UrlOpener::open_page(&browser, &address);
-        let finish = login.finish(&self.desk, &definition, LOCAL_USER, time_max);
-        let connected = tokio::select! {
-            connected = finish => connected?,
-            () = setup::wait_for_interrupt() => {
-                return Err(CommandFailure::new(ExitStatus::Interrupted, "stopped"));
-            }
-        };
-        print_connected(&definition, &connected, out);
-        Ok(())
+        let service = service_to_connect(&self.registry, plugin)?;
+        let login = PendingBrowserLogin::begin(&service).await?;
+        let sign_in = BrowserSignIn { settings: &self.settings, desk: &self.desk, time_max };
+        sign_in.finish(&service, login, out).await
     }
 
     async fn add_device(&self, plugin: &str, out: &CliOutput) -> Result<(), CommandFailure> {
-        let definition = definition_to_connect(&self.registry, plugin)?;
-        let login = login::begin_device_login(&self.desk, &definition).await?;
+        let service = service_to_connect(&self.registry, plugin)?;
+        let login = login::begin_device_login(&self.desk, &service).await?;
         out.print_note(&format!(
             "Open {} on any device and type this code: {}",
             text::escape_line(login.address()),
             text::escape_line(login.user_code())
         ));
-        let finish = login::finish_device_login(login, &self.desk, &definition, LOCAL_USER);
-        print_connected(&definition, &finish.await?, out);
+        let finish = login::finish_device_login(login, &self.desk, &service, LOCAL_USER);
+        print_connected(&service, &finish.await?, out);
         Ok(())
     }
 
@@ -248,24 +234,56 @@ impl ConnectionView {
     }
 }
 
-/// The definitions of the usable plugins that have accounts, by name.
-pub(super) fn definitions_with_accounts(registry: &Registry) -> Vec<Arc<Definition>> {
-    let definitions = registry.usable_definitions().into_iter();
-    definitions.filter(|definition| definition.needs_connection()).collect()
+/// What a sign-in in a browser is finished with.
+pub(super) struct BrowserSignIn<'a> {
+    pub(super) settings: &'a HostSettings,
+    pub(super) desk: &'a Arc<ConnectionDesk>,
+    pub(super) time_max: Duration,
 }
 
-/// The definition of a plugin that can be connected.
-pub(super) fn definition_to_connect(
+impl BrowserSignIn<'_> {
+    /// Opens the page, and waits until the user has signed in.
+    pub(super) async fn finish(
+        self,
+        service: &AccountService,
+        login: PendingBrowserLogin,
+        out: &CliOutput,
+    ) -> Result<(), CommandFailure> {
+        let address = login.address().to_owned();
+        out.print_note(&format!("Sign in at {} in your browser:", service.shown_name));
+        out.print_note(&address);
+        let command = self.settings.browser.command.as_deref();
+        let is_watched = out.stderr_is_terminal;
+        let browser = Browser::new(command, &self.settings.env, is_watched, Arc::new(|_| {}));
+        sallyport_contract::services::UrlOpener::open_page(&browser, &address);
+        let connected = tokio::select! {
+            connected = login.finish(self.desk, service, LOCAL_USER, self.time_max) => connected?,
+            () = setup::wait_for_interrupt() => {
+                return Err(CommandFailure::new(ExitStatus::Interrupted, "stopped"));
+            }
+        };
+        print_connected(service, &connected, out);
+        Ok(())
+    }
+}
+
+/// The services of the usable plugins that have accounts, by name.
+pub(super) fn account_services(registry: &Registry) -> Vec<Arc<AccountService>> {
+    let ready = registry.entries().filter(|entry| entry.is_ready());
+    ready.filter_map(RegisteredPlugin::account_service).cloned().collect()
+}
+
+/// The service of a plugin that can be connected.
+pub(super) fn service_to_connect(
     registry: &Registry,
     plugin: &str,
-) -> Result<Arc<Definition>, CommandFailure> {
+) -> Result<Arc<AccountService>, CommandFailure> {
     let entry = registry.find_plugin(plugin)?;
     if let PluginAvailability::Disabled { reason } = entry.availability() {
         let message = format!("{} is disabled: {reason}", entry.name());
         return Err(CommandFailure::new(ExitStatus::Policy, message));
     }
-    let definition = entry.definition().filter(|own| own.needs_connection());
-    definition.cloned().ok_or_else(|| {
+    entry.account_service().cloned().ok_or_else(|| {
         CommandFailure::new(ExitStatus::Usage, format!("{} needs no account", entry.name()))
     })
 }
@@ -274,8 +292,8 @@ fn parse_plugin(text: &str) -> Result<PluginName, CommandFailure> {
     text.parse().map_err(|error| CommandFailure::new(ExitStatus::Usage, format!("{error}")))
 }
 
-fn print_connected(definition: &Definition, connected: &Connected, out: &CliOutput) {
-    for message in connected_messages(definition, connected) {
+fn print_connected(service: &AccountService, connected: &Connected, out: &CliOutput) {
+    for message in connected_messages(service, connected) {
         match message {
             SideMessage::Warning(text) => out.print_warning(&text),
             SideMessage::Info(text) | SideMessage::Trace(text) => out.print_note(&text),
@@ -286,10 +304,10 @@ fn print_connected(definition: &Definition, connected: &Connected, out: &CliOutp
 
 /// What the user is told about a new connection.
 pub(super) fn connected_messages(
-    definition: &Definition,
+    service: &AccountService,
     connected: &Connected,
 ) -> Vec<SideMessage> {
-    let mut messages = vec![SideMessage::Info(format!("Connected {}.", definition.name))];
+    let mut messages = vec![SideMessage::Info(format!("Connected {}.", service.plugin))];
     if !connected.missing_scopes.is_empty() {
         messages.push(SideMessage::Warning(format!(
             "some permissions were not given, so some actions may fail: {}",
@@ -303,10 +321,10 @@ pub(super) fn connected_messages(
     messages
 }
 
-fn row_json(definition: &Definition, of: Option<&ConnectionFacts>) -> Value {
+fn row_json(service: &AccountService, of: Option<&ConnectionFacts>) -> Value {
     json!({
-        "plugin_key": definition.name.as_str(),
-        "plugin_name": definition.shown_name(),
+        "plugin_key": service.plugin.as_str(),
+        "plugin_name": service.shown_name,
         "status": of.map_or("not connected", |facts| facts.status),
         "account": of.map(account_text).unwrap_or_default(),
         "expires_at": of.and_then(|facts| facts.expires_at),

@@ -48,6 +48,10 @@ pub(crate) struct Identity {
     pub(crate) refuses_all: bool,
     /// The user has not yet signed in on the other device.
     pub(crate) is_device_pending: bool,
+    /// What the tokens were asked for, at each sign-in, exchange and refresh.
+    pub(crate) resources: Vec<Option<String>>,
+    /// Who the answer of a sign-in says that it comes from.
+    pub(crate) issuer: Option<&'static str>,
     /// What a client did wrong.
     pub(crate) problems: Vec<String>,
 }
@@ -60,9 +64,20 @@ pub(crate) struct IdentityServer {
 
 impl IdentityServer {
     pub(crate) fn start() -> Self {
+        Self::start_before(|_, _| None)
+    }
+
+    /// A server whose other parts come first: `front` answers what is for them.
+    pub(crate) fn start_before(
+        front: impl Fn(&Identity, &Request) -> Option<Response> + Send + Sync + 'static,
+    ) -> Self {
         let state = Arc::new(Mutex::new(Identity::default()));
         let shared = Arc::clone(&state);
-        let server = Server::start(move |request| shared.lock().unwrap().answer(request));
+        let server = Server::start(move |request| {
+            let mut identity = shared.lock().unwrap();
+            let answered = front(&identity, request);
+            answered.unwrap_or_else(|| identity.answer(request))
+        });
         Self { server, state }
     }
 
@@ -136,7 +151,9 @@ impl Identity {
         let code = format!("code-{}", self.codes.len() + 1);
         let redirect = value("redirect_uri");
         self.codes.insert(code.clone(), (value("code_challenge"), redirect.clone()));
-        let location = format!("{redirect}?code={code}&state={}", value("state"));
+        self.resources.push(query.get("resource").cloned());
+        let issuer = self.issuer.map(|issuer| format!("&iss={issuer}")).unwrap_or_default();
+        let location = format!("{redirect}?code={code}&state={}{issuer}", value("state"));
         Response::with(302, &[("location", &location)], "")
     }
 
@@ -156,6 +173,7 @@ impl Identity {
         if !is_known {
             return refusal(401, "invalid_client");
         }
+        self.resources.push(form.get("resource").cloned());
         match value("grant_type").as_str() {
             "authorization_code" => {
                 let challenge = BASE64URL_NOPAD.encode(&Sha256::digest(value("code_verifier")));
@@ -226,7 +244,7 @@ impl Identity {
         }
     }
 
-    fn is_signed_in(&self, request: &Request) -> bool {
+    pub(crate) fn is_signed_in(&self, request: &Request) -> bool {
         let token = request.header("authorization").and_then(|text| text.strip_prefix("Bearer "));
         token.is_some_and(|token| self.access.contains(token)) && !self.refuses_all
     }

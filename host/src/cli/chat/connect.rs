@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sallyport_connections::Definition;
+use sallyport_connections::AccountService;
 use sallyport_contract::{LOCAL_USER, PluginName, services::UrlOpener};
 use sallyport_runtime::{
     config::HostSettings,
@@ -49,15 +49,15 @@ impl ChatSignIn {
 }
 
 impl SignInPresenter for ChatSignIn {
-    fn show_page(&self, definition: &Definition, address: &str) {
-        let service = definition.shown_name();
-        self.tell(SideMessage::Info(format!("Sign in at {service} in your browser:")));
+    fn show_page(&self, service: &AccountService, address: &str) {
+        let name = &service.shown_name;
+        self.tell(SideMessage::Info(format!("Sign in at {name} in your browser:")));
         self.tell(SideMessage::Info(address.to_owned()));
         self.browser.open_page(address);
     }
 
-    fn show_connected(&self, definition: &Definition, connected: &Connected) {
-        connected_messages(definition, connected).into_iter().for_each(|one| self.tell(one));
+    fn show_connected(&self, service: &AccountService, connected: &Connected) {
+        connected_messages(service, connected).into_iter().for_each(|one| self.tell(one));
     }
 }
 
@@ -74,38 +74,37 @@ impl InteractiveChat<'_> {
     }
 
     async fn account_lines(&self) -> Result<Vec<StyledLine>, CommandFailure> {
-        let definitions = connection::definitions_with_accounts(&self.roles.registry());
-        let Some(desk) = self.connections.as_ref().filter(|_| !definitions.is_empty()) else {
+        let services = connection::account_services(&self.roles.registry());
+        let Some(desk) = self.connections.as_ref().filter(|_| !services.is_empty()) else {
             return Ok(note_lines("No plugin has accounts."));
         };
         let connections = desk.list(LOCAL_USER).await?;
-        let row = |definition: &Arc<Definition>| {
-            let name = definition.name.as_str();
+        let row = |service: &Arc<AccountService>| {
+            let name = service.plugin.as_str();
             let of = connections.iter().find(|one| one.plugin_key == name);
             let status = of.map_or("not connected", |facts| facts.status);
             let connect = (status != "active").then(|| format!("/connect {name}"));
             let account = of.map(account_text).unwrap_or_default();
             ListRow::new([name, status, &connect.unwrap_or(account)])
         };
-        let rows: Vec<_> = definitions.iter().map(row).collect();
+        let rows: Vec<_> = services.iter().map(row).collect();
         Ok(list_lines(&rows, Some(self.view.columns())))
     }
 
     /// Opens the page of a sign-in. The conversation goes on meanwhile.
     async fn begin_sign_in(&self, plugin: &PluginName) -> Result<(), CommandFailure> {
-        let definition =
-            connection::definition_to_connect(&self.roles.registry(), plugin.as_str())?;
+        let service = connection::service_to_connect(&self.roles.registry(), plugin.as_str())?;
         let Some(desk) = self.connections.clone() else {
             return Err(LoginError::NotNeeded(plugin.to_string()).into());
         };
-        let login = PendingBrowserLogin::begin(&definition).await?;
+        let login = PendingBrowserLogin::begin(&service).await?;
         let sign_in = Arc::clone(&self.sign_in);
-        sign_in.show_page(&definition, login.address());
+        sign_in.show_page(&service, login.address());
         tokio::spawn(async move {
-            match login.finish(&desk, &definition, LOCAL_USER, LOGIN_TIME_MAX).await {
-                Ok(connected) => sign_in.show_connected(&definition, &connected),
+            match login.finish(&desk, &service, LOCAL_USER, LOGIN_TIME_MAX).await {
+                Ok(connected) => sign_in.show_connected(&service, &connected),
                 Err(error) => {
-                    let message = format!("{} was not connected: {error}", definition.name);
+                    let message = format!("{} was not connected: {error}", service.plugin);
                     sign_in.tell(SideMessage::Warning(message));
                 }
             }

@@ -86,6 +86,10 @@ pub struct AuthConfig {
     pub requires_pkce: bool,
     /// The permissions that the actions need.
     pub required_scopes: Vec<String>,
+    /// What the tokens are for, for a service that gives tokens for several (RFC 8707).
+    pub resource: Option<String>,
+    /// Who answers a sign-in, for a service that says so in its answer (RFC 9207).
+    pub issuer: Option<String>,
 }
 
 impl AuthConfig {
@@ -124,6 +128,8 @@ impl AuthConfig {
             )?,
             requires_pkce: section.requires_pkce,
             required_scopes: section.required_scopes,
+            resource: None,
+            issuer: None,
         };
         if !variables.has_missing() {
             auth.check_complete(source)?;
@@ -203,7 +209,7 @@ impl AuthReader<'_, '_, '_> {
 }
 
 /// Whether nobody on the way can read a token: https, or this machine. The address has no user name.
-pub(super) fn is_safe_for_tokens(url: &Url) -> bool {
+pub fn is_safe_for_tokens(url: &Url) -> bool {
     let has_user = !url.username().is_empty() || url.password().is_some();
     !has_user
         && url.host().is_some()

@@ -17,15 +17,18 @@ mod template;
 mod tests;
 mod variables;
 
+use std::sync::Arc;
+
 use sallyport_contract::{PluginName, ToolName};
 use sallyport_policy::{ActionRules, ArgumentNames, SourceError, is_plugin_version};
 use serde_json::Value;
 
 pub use answer::{AnswerFailure, AnswerTemplate, PageState, ServiceAnswer};
-pub use auth::{AuthConfig, AuthType};
+pub use auth::{AuthConfig, AuthType, is_safe_for_tokens};
 pub use failure::{FailureFacts, OutputGuidance, common_error_words};
 pub use request::{RequestError, RequestTemplate, ServiceRequest};
 
+use crate::AccountService;
 use file::{DefinitionFile, PluginSection};
 use place::DefinitionSource;
 use variables::VariableReader;
@@ -56,8 +59,8 @@ pub struct Definition {
     pub is_popular: bool,
     /// Whether it needs no account of the user.
     pub is_system: bool,
-    /// How the user signs in; `None` for a service that needs no account.
-    pub auth: Option<AuthConfig>,
+    /// The service that the user signs in to; `None` for one that needs no account.
+    pub account: Option<Arc<AccountService>>,
     /// Its actions, in the order of the file.
     pub actions: Vec<Action>,
     /// The variables that it names, in their order.
@@ -104,7 +107,12 @@ impl Definition {
         let name = read_name(&source, &plugin)?;
         let PluginSection { auth_config, version, .. } = plugin;
         let auth = auth_config.map(|section| AuthConfig::read(section, &source, &mut variables));
-        let auth = auth.transpose()?;
+        let account = auth.transpose()?.map(|auth| AccountService {
+            plugin: name.clone(),
+            shown_name: plugin.display_name.clone().unwrap_or_else(|| name.to_string()),
+            auth,
+            is_system: plugin.is_system,
+        });
         let actions = actions
             .0
             .into_iter()
@@ -125,7 +133,7 @@ impl Definition {
             label: plugin.label,
             is_popular: plugin.is_popular,
             is_system: plugin.is_system,
-            auth,
+            account: account.map(Arc::new),
             actions,
             variables,
             missing_variables,
@@ -148,8 +156,7 @@ impl Definition {
 
     /// Whether a user has to connect an account before its actions can run.
     pub fn needs_connection(&self) -> bool {
-        let signs_in = |auth: &AuthConfig| auth.auth_type != AuthType::PlatformKey;
-        !self.is_system && self.auth.as_ref().is_some_and(signs_in)
+        self.account.as_ref().is_some_and(|account| account.needs_connection())
     }
 
     /// The name that people see.

@@ -159,6 +159,12 @@ impl CallbackListener {
                         the terminal.";
             return ("400 Bad Request", text, None);
         }
+        if !login.accepts_issuer(value("iss").as_deref()) {
+            let reason =
+                "the answer is from another service than the one that was asked".to_owned();
+            let text = "This answer is from another service. Begin again in the terminal.";
+            return ("400 Bad Request", text, Some(CallbackAnswer::Refused(reason)));
+        }
         if let Some(error) = value("error") {
             let reason = value("error_description").unwrap_or(error);
             let reason = sallyport_contract::text::escape_excerpt(&reason, 200);

@@ -51,7 +51,7 @@ impl ServiceHttp {
         let failed = |error: &dyn std::fmt::Display| ServiceHttpError::Failed(error.to_string());
         let builder = client_builder(https).map_err(|error| failed(&error))?;
         let builder = builder.timeout(ANSWER_TIME_MAX);
-        let client = builder.dns_resolver(Arc::new(AddressCheck::new(may_be_reached))).build();
+        let client = builder.dns_resolver(Arc::new(AddressCheck::new(may_reach_service))).build();
         Ok(Self { client: client.map_err(|error| failed(&error))? })
     }
 
@@ -145,8 +145,8 @@ fn check_literal_address(url: &Url) -> Result<(), ServiceHttpError> {
     is_allowed.then_some(()).ok_or_else(|| ServiceHttpError::NotPublic(address.to_string()))
 }
 
-/// Whether a name may lead to an address: a public one, and "localhost" to this machine.
-fn may_be_reached(name: &str, address: IpAddr) -> bool {
+/// Whether the name of a service may lead to an address: a public one, and "localhost" to this machine.
+pub fn may_reach_service(name: &str, address: IpAddr) -> bool {
     match name == "localhost" {
         true => address.is_loopback(),
         false => is_public_address(address),

@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep};
 use url::Url;
 
 pub use callback::{CallbackError, CallbackListener};
-pub use http::{ServiceHttp, ServiceHttpError};
+pub use http::{ServiceHttp, ServiceHttpError, may_reach_service};
 pub use tokens::TokenSet;
 
 use crate::{AuthConfig, AuthType};
@@ -79,6 +79,7 @@ pub struct BrowserLogin {
     state: Secret,
     verifier: Secret,
     redirect: String,
+    issuer: Option<String>,
 }
 
 /// A sign-in on another device that has begun.
@@ -107,18 +108,31 @@ impl BrowserLogin {
         if !auth.required_scopes.is_empty() {
             query.append_pair("scope", &auth.required_scopes.join(" "));
         }
+        if let Some(resource) = &auth.resource {
+            query.append_pair("resource", resource);
+        }
         if auth.auth_type == AuthType::Google {
             // Without both, Google gives a refresh token at the first sign-in only.
             query.append_pair("access_type", "offline").append_pair("prompt", "consent");
         }
         drop(query);
-        Ok(Self { url, state, verifier, redirect: redirect.to_owned() })
+        let (redirect, issuer) = (redirect.to_owned(), auth.issuer.clone());
+        Ok(Self { url, state, verifier, redirect, issuer })
     }
 
     /// Whether an answer belongs to this sign-in.
     pub fn has_state(&self, state: &str) -> bool {
         // Compared through a hash, so that the time tells nothing of where they differ.
         blake3::hash(self.state.expose().as_bytes()) == blake3::hash(state.as_bytes())
+    }
+
+    /// Whether an answer may come from this issuer. A service that is known by its issuer must not
+    /// be confused with another one that the browser was sent to (RFC 9207).
+    pub fn accepts_issuer(&self, issuer: Option<&str>) -> bool {
+        match (&self.issuer, issuer) {
+            (Some(expected), Some(issuer)) => expected == issuer,
+            (None, _) | (_, None) => true,
+        }
     }
 
     /// Turns the code of the answer into tokens.
@@ -255,7 +269,9 @@ async fn request_tokens(
     form: &[(&str, &str)],
 ) -> Result<ServiceTokens, OAuthError> {
     let url = url.ok_or_else(|| missing("token_url"))?;
-    let answer = http.post_form(url, auth, form).await.map_err(|error| unavailable(&error))?;
+    let resource = auth.resource.as_deref().map(|resource| ("resource", resource));
+    let form: Vec<(&str, &str)> = form.iter().copied().chain(resource).collect();
+    let answer = http.post_form(url, auth, &form).await.map_err(|error| unavailable(&error))?;
     read_answer(&answer)
 }
 

@@ -69,7 +69,7 @@ fn permissions_are_those_given_or_else_those_asked_for() {
 fn mail_auth() -> AuthConfig {
     let text = include_str!("../../testdata/google-mail.json");
     let mail = Definition::parse("google-mail.json", text, &|_| Some("https://x".into())).unwrap();
-    mail.auth.unwrap()
+    mail.account.unwrap().auth.clone()
 }
 
 /// A token of a minute must not be refreshed at every call, and one of a year without a refresh

@@ -13,7 +13,7 @@ use std::{
 };
 
 use sallyport_connections::{
-    CipherError, Definition, TokenCipher,
+    AccountService, CipherError, TokenCipher,
     oauth::{self, OAuthError, ServiceHttp, TokenSet},
 };
 use sallyport_contract::{PluginName, Secret};
@@ -136,10 +136,10 @@ impl ConnectionDesk {
     /// The user has no account that can be used now.
     pub async fn usable_token(
         self: &Arc<Self>,
-        definition: &Arc<Definition>,
+        service: &Arc<AccountService>,
         user: &str,
     ) -> Result<Secret, AccountError> {
-        self.token_unless(definition, user, |tokens| !tokens.is_due(now_ms())).await
+        self.token_unless(service, user, |tokens| !tokens.is_due(now_ms())).await
     }
 
     /// Refreshes the account after a service refused a token, unless it was refreshed meanwhile.
@@ -149,11 +149,11 @@ impl ConnectionDesk {
     /// The account cannot be refreshed. If the service refuses it, it has expired.
     pub async fn replace_token(
         self: &Arc<Self>,
-        definition: &Arc<Definition>,
+        service: &Arc<AccountService>,
         user: &str,
         refused: &Secret,
     ) -> Result<Secret, AccountError> {
-        self.token_unless(definition, user, |tokens| tokens.access_token != *refused).await
+        self.token_unless(service, user, |tokens| tokens.access_token != *refused).await
     }
 
     /// Marks an account as expired, because a service refuses even its fresh token.
@@ -171,20 +171,20 @@ impl ConnectionDesk {
     /// Returns the token once it passes, and refreshes it until then.
     async fn token_unless(
         self: &Arc<Self>,
-        definition: &Arc<Definition>,
+        service: &Arc<AccountService>,
         user: &str,
         passes: impl Fn(&TokenSet) -> bool,
     ) -> Result<Secret, AccountError> {
         let deadline = Instant::now() + OTHERS_TIME_MAX;
         loop {
-            let stored = self.find_active(definition, user).await?;
+            let stored = self.find_active(service, user).await?;
             let tokens = self.open_tokens(&stored)?;
             if passes(&tokens) {
                 return Ok(tokens.access_token);
             }
-            let (now, plugin) = (now_ms(), &definition.name);
+            let (now, plugin) = (now_ms(), &service.plugin);
             if self.store.claim_refresh(&stored, now, now + CLAIM_MS).await? {
-                let fresh = self.refresh_in_task(definition, stored, tokens.clone()).await;
+                let fresh = self.refresh_in_task(service, stored, tokens.clone()).await;
                 return match fresh {
                     // It is still good for some minutes.
                     Err(AccountError::NotNow { .. })
@@ -205,10 +205,10 @@ impl ConnectionDesk {
 
     async fn find_active(
         &self,
-        definition: &Definition,
+        service: &AccountService,
         user: &str,
     ) -> Result<StoredConnection, AccountError> {
-        let plugin = &definition.name;
+        let plugin = &service.plugin;
         self.keep_unsaved(user, plugin).await?;
         let found = self.store.find_connection(user, plugin.as_str()).await?;
         match found {
@@ -223,29 +223,28 @@ impl ConnectionDesk {
     /// Refreshes in a task of its own: a call that is cancelled must not lose a rotated token.
     async fn refresh_in_task(
         self: &Arc<Self>,
-        definition: &Arc<Definition>,
+        service: &Arc<AccountService>,
         stored: StoredConnection,
         tokens: TokenSet,
     ) -> Result<Secret, AccountError> {
-        let (desk, owned) = (Arc::clone(self), Arc::clone(definition));
+        let (desk, owned) = (Arc::clone(self), Arc::clone(service));
         let task = tokio::spawn(async move { desk.refresh(&owned, &stored, &tokens).await });
         task.await.unwrap_or_else(|error| {
-            let plugin = definition.name.clone();
+            let plugin = service.plugin.clone();
             Err(AccountError::NotNow { plugin, reason: error.to_string() })
         })
     }
 
     async fn refresh(
         &self,
-        definition: &Definition,
+        service: &AccountService,
         stored: &StoredConnection,
         tokens: &TokenSet,
     ) -> Result<Secret, AccountError> {
-        let plugin = definition.name.clone();
-        let fresh = match (&definition.auth, self.http(definition)) {
-            (Some(auth), Ok(http)) => oauth::refresh(auth, http, tokens, now_ms()).await,
-            (None, _) => Err(OAuthError::Definition("there is no sign-in any more".to_owned())),
-            (_, Err(error)) => Err(error),
+        let plugin = service.plugin.clone();
+        let fresh = match self.http(service) {
+            Ok(http) => oauth::refresh(&service.auth, http, tokens, now_ms()).await,
+            Err(error) => Err(error),
         };
         match fresh {
             Ok(fresh) => {
@@ -300,7 +299,7 @@ impl ConnectionDesk {
     /// Stores a new connection.
     pub(super) async fn save(
         &self,
-        definition: &Definition,
+        service: &AccountService,
         user: &str,
         tokens: &TokenSet,
         profile_data: String,
@@ -308,8 +307,8 @@ impl ConnectionDesk {
         let mut new = NewConnection {
             id: crate::host::new_session_id(),
             user_id: user.to_owned(),
-            plugin_key: definition.name.to_string(),
-            plugin_name: definition.shown_name().to_owned(),
+            plugin_key: service.plugin.to_string(),
+            plugin_name: service.shown_name.clone(),
             tokens: SealedTokens {
                 access_token: Vec::new(),
                 refresh_token: None,
@@ -367,12 +366,11 @@ impl ConnectionDesk {
         Ok(self.cipher.get_or_init(|| cipher))
     }
 
-    /// The client for the addresses of a definition.
-    pub(super) fn http(&self, definition: &Definition) -> Result<&ServiceHttp, OAuthError> {
-        let urls = definition.auth.iter().flat_map(|auth| {
-            [&auth.token_url, &auth.refresh_url, &auth.profile_url, &auth.device_url]
-        });
-        let needs_tls = urls.flatten().any(|url| url.scheme() == "https");
+    /// The client for the addresses of a service.
+    pub(super) fn http(&self, service: &AccountService) -> Result<&ServiceHttp, OAuthError> {
+        let auth = &service.auth;
+        let urls = [&auth.token_url, &auth.refresh_url, &auth.profile_url, &auth.device_url];
+        let needs_tls = urls.into_iter().flatten().any(|url| url.scheme() == "https");
         let slot = &self.clients[usize::from(needs_tls)];
         if let Some(client) = slot.get() {
             return Ok(client);

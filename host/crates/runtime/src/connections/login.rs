@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use sallyport_connections::{
-    AuthConfig, Definition,
+    AccountService,
     oauth::{
         self, BrowserLogin, CallbackError, CallbackListener, DeviceLogin, OAuthError, TokenSet,
     },
@@ -47,10 +47,10 @@ pub struct Connected {
 /// Shows the user a sign-in that a call waits for.
 pub trait SignInPresenter: Send + Sync {
     /// Opens the page, or shows its address.
-    fn show_page(&self, definition: &Definition, address: &str);
+    fn show_page(&self, service: &AccountService, address: &str);
 
     /// Reports that the account is connected.
-    fn show_connected(&self, definition: &Definition, connected: &Connected);
+    fn show_connected(&self, service: &AccountService, connected: &Connected);
 }
 
 impl PendingBrowserLogin {
@@ -59,11 +59,20 @@ impl PendingBrowserLogin {
     /// # Errors
     ///
     /// The plugin needs no account, or its port is taken.
-    pub async fn begin(definition: &Definition) -> Result<Self, LoginError> {
-        let auth = login_config(definition)?;
-        let own_address = auth.redirect_uri.as_deref();
-        let listener = CallbackListener::open(definition.name.as_str(), own_address).await?;
-        let login = BrowserLogin::begin(auth, listener.redirect()).map_err(AccountError::from)?;
+    pub async fn begin(service: &AccountService) -> Result<Self, LoginError> {
+        check_is_needed(service)?;
+        let own_address = service.auth.redirect_uri.as_deref();
+        let listener = CallbackListener::open(service.plugin.as_str(), own_address).await?;
+        Self::on_listener(listener, service)
+    }
+
+    /// Begins a sign-in that returns to this listener.
+    pub(crate) fn on_listener(
+        listener: CallbackListener,
+        service: &AccountService,
+    ) -> Result<Self, LoginError> {
+        let login =
+            BrowserLogin::begin(&service.auth, listener.redirect()).map_err(AccountError::from)?;
         Ok(Self { listener, login })
     }
 
@@ -80,15 +89,15 @@ impl PendingBrowserLogin {
     pub async fn finish(
         self,
         desk: &Arc<ConnectionDesk>,
-        definition: &Definition,
+        service: &AccountService,
         user: &str,
         time_max: Duration,
     ) -> Result<Connected, LoginError> {
-        let auth = login_config(definition)?;
+        check_is_needed(service)?;
         let code = self.listener.wait_for_code(&self.login, time_max).await?;
-        let http = desk.http(definition).map_err(AccountError::from)?;
-        let tokens = self.login.finish(auth, http, &code, now_ms()).await;
-        keep_account(desk, definition, user, tokens).await
+        let http = desk.http(service).map_err(AccountError::from)?;
+        let tokens = self.login.finish(&service.auth, http, &code, now_ms()).await;
+        keep_account(desk, service, user, tokens).await
     }
 }
 
@@ -99,11 +108,11 @@ impl PendingBrowserLogin {
 /// The plugin needs no account, or the service has no such sign-in.
 pub async fn begin_device_login(
     desk: &Arc<ConnectionDesk>,
-    definition: &Definition,
+    service: &AccountService,
 ) -> Result<DeviceLogin, LoginError> {
-    let auth = login_config(definition)?;
-    let http = desk.http(definition).map_err(AccountError::from)?;
-    Ok(DeviceLogin::begin(auth, http).await.map_err(AccountError::from)?)
+    check_is_needed(service)?;
+    let http = desk.http(service).map_err(AccountError::from)?;
+    Ok(DeviceLogin::begin(&service.auth, http).await.map_err(AccountError::from)?)
 }
 
 /// Waits for the user on the other device, and connects the account.
@@ -114,31 +123,30 @@ pub async fn begin_device_login(
 pub async fn finish_device_login(
     login: DeviceLogin,
     desk: &Arc<ConnectionDesk>,
-    definition: &Definition,
+    service: &AccountService,
     user: &str,
 ) -> Result<Connected, LoginError> {
-    let auth = login_config(definition)?;
-    let http = desk.http(definition).map_err(AccountError::from)?;
-    let tokens = login.finish(auth, http, LOGIN_TIME_MAX, now_ms).await;
-    keep_account(desk, definition, user, tokens).await
+    check_is_needed(service)?;
+    let http = desk.http(service).map_err(AccountError::from)?;
+    let tokens = login.finish(&service.auth, http, LOGIN_TIME_MAX, now_ms).await;
+    keep_account(desk, service, user, tokens).await
 }
 
-fn login_config(definition: &Definition) -> Result<&AuthConfig, LoginError> {
-    let auth = definition.auth.as_ref().filter(|_| definition.needs_connection());
-    auth.ok_or_else(|| LoginError::NotNeeded(definition.name.to_string()))
+fn check_is_needed(service: &AccountService) -> Result<(), LoginError> {
+    let not_needed = || LoginError::NotNeeded(service.plugin.to_string());
+    service.needs_connection().then_some(()).ok_or_else(not_needed)
 }
 
 async fn keep_account(
     desk: &Arc<ConnectionDesk>,
-    definition: &Definition,
+    service: &AccountService,
     user: &str,
     tokens: Result<TokenSet, OAuthError>,
 ) -> Result<Connected, LoginError> {
     let tokens = tokens.map_err(AccountError::from)?;
-    let auth = login_config(definition)?;
-    let http = desk.http(definition).map_err(AccountError::from)?;
+    let (auth, http) = (&service.auth, desk.http(service).map_err(AccountError::from)?);
     let profile = oauth::fetch_profile(auth, http, &tokens.access_token).await;
-    desk.save(definition, user, &tokens, profile.unwrap_or_else(|| "{}".to_owned())).await?;
+    desk.save(service, user, &tokens, profile.unwrap_or_else(|| "{}".to_owned())).await?;
     let missing = tokens.missing_scopes(&auth.required_scopes);
     Ok(Connected {
         missing_scopes: missing.into_iter().map(str::to_owned).collect(),

@@ -4,7 +4,7 @@ mod component;
 
 use std::{path::Path, sync::Arc};
 
-use sallyport_connections::Definition;
+use sallyport_connections::{AccountService, Definition};
 use sallyport_contract::{AdmittedCall, BoxFuture, CallReport, Denial, ToolName};
 use sallyport_policy::{ActionRules, Grant};
 
@@ -78,6 +78,11 @@ pub(crate) trait PluginExecutor: Send + Sync {
     /// The definition that it runs, if it is one.
     fn definition(&self) -> Option<&Arc<Definition>> {
         None
+    }
+
+    /// The service at which its users have accounts, if there is one.
+    fn account_service(&self) -> Option<&Arc<AccountService>> {
+        self.definition()?.account.as_ref()
     }
 
     /// The component that runs, if it is one.

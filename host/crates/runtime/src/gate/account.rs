@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use sallyport_connections::{AuthType, Definition};
+use sallyport_connections::AccountService;
 use sallyport_contract::{AdmittedCall, LOCAL_USER, Secret};
 use sallyport_sandbox::AccountCredential;
 
-use super::authorizer::PluginAuthorizer;
+use super::{Gate, authorizer::PluginAuthorizer};
 use crate::connections::{AccountError, ConnectionDesk};
 
 /// The header that carries a token.
@@ -34,42 +34,45 @@ impl PluginAuthorizer {
         &self,
         call: &AdmittedCall,
     ) -> Result<Option<AccountToken>, AccountError> {
-        let Some(definition) = self.definition_with_account() else { return Ok(None) };
-        if let Some(key) = platform_key(definition) {
+        let Some(service) = self.account_service() else { return Ok(None) };
+        if let Some(key) = service.platform_key() {
             let key = key.cloned();
-            return Ok(key.map(|key| self.known_token(definition, user_of(call), "key", key)));
+            return Ok(key.map(|key| self.gate().known_token(service, user_of(call), "key", key)));
         }
-        let token = self.connection_desk()?.usable_token(definition, user_of(call)).await?;
-        Ok(Some(self.known_token(definition, user_of(call), "access token", token)))
+        self.gate().user_token(service, user_of(call)).await.map(Some)
+    }
+
+    /// The header's value that signs a call in, if its plugin needs an account and has one.
+    pub(crate) async fn account_credential(&self, call: &AdmittedCall) -> Option<Secret> {
+        let token = self.account_token(call).await.ok().flatten()?;
+        Some(token.into_credential().value)
     }
 
     /// Renews the account after a service refused a token. `refused` is the header that carried it.
     /// Returns whether there is another token.
-    pub(super) async fn renew_account_token(&self, call: &AdmittedCall, refused: &Secret) -> bool {
-        let Some(definition) = self.definition_with_account() else { return false };
+    pub(crate) async fn renew_account_token(&self, call: &AdmittedCall, refused: &Secret) -> bool {
+        let Some(service) = self.account_service() else { return false };
         let Some(token) = refused.expose().strip_prefix(TOKEN_SCHEME) else { return false };
         let Ok(desk) = self.connection_desk() else { return false };
-        if platform_key(definition).is_some() {
+        if service.platform_key().is_some() {
             return false;
         }
-        desk.replace_token(definition, user_of(call), &Secret::new(token)).await.is_ok()
+        desk.replace_token(service, user_of(call), &Secret::new(token)).await.is_ok()
     }
 
     /// Marks the account as expired: a service refused its fresh token too, so only a new sign-in
     /// can help.
-    pub(super) async fn expire_account_token(&self, call: &AdmittedCall) {
-        if let (Some(definition), Ok(desk)) =
-            (self.definition_with_account(), self.connection_desk())
-        {
+    pub(crate) async fn expire_account_token(&self, call: &AdmittedCall) {
+        if let (Some(service), Ok(desk)) = (self.account_service(), self.connection_desk()) {
             // The next call finds out again.
-            let _ = desk.expire(user_of(call), &definition.name).await;
+            let _ = desk.expire(user_of(call), &service.plugin).await;
         }
     }
 
-    pub(super) fn definition_with_account(&self) -> Option<&Arc<Definition>> {
-        let definition = self.plugin_info().definition.as_ref()?;
-        let needs = definition.needs_connection() || platform_key(definition).is_some();
-        needs.then_some(definition)
+    pub(super) fn account_service(&self) -> Option<&Arc<AccountService>> {
+        let service = self.plugin_info().account.as_ref()?;
+        let needs = service.needs_connection() || service.platform_key().is_some();
+        needs.then_some(service)
     }
 
     pub(super) fn connection_desk(&self) -> Result<&Arc<ConnectionDesk>, AccountError> {
@@ -77,17 +80,35 @@ impl PluginAuthorizer {
             plugin: self.plugin_info().manifest.name.clone(),
         })
     }
+}
+
+impl Gate {
+    /// The access token of a user. The redactor knows it from now on.
+    ///
+    /// # Errors
+    ///
+    /// The user has no account that can be used now.
+    pub(crate) async fn user_token(
+        &self,
+        service: &Arc<AccountService>,
+        user: &str,
+    ) -> Result<AccountToken, AccountError> {
+        let not_connected = || AccountError::NotConnected { plugin: service.plugin.clone() };
+        let desk = self.connections.as_ref().ok_or_else(not_connected)?;
+        let token = desk.usable_token(service, user).await?;
+        Ok(self.known_token(service, user, "access token", token))
+    }
 
     fn known_token(
         &self,
-        definition: &Definition,
+        service: &AccountService,
         user: &str,
         what: &str,
         value: Secret,
     ) -> AccountToken {
-        let name = format!("{} {what}", definition.name);
-        let account = format!("{}\n{user}", definition.name);
-        self.gate().set_account_token(account, name.clone(), value.clone());
+        let name = format!("{} {what}", service.plugin);
+        let account = format!("{}\n{user}", service.plugin);
+        self.set_account_token(account, name.clone(), value.clone());
         AccountToken { name, value }
     }
 }
@@ -98,13 +119,6 @@ impl AccountToken {
         let value = Secret::new(format!("{TOKEN_SCHEME}{}", self.value.expose()));
         AccountCredential { name: self.name, header: TOKEN_HEADER, value }
     }
-}
-
-/// The key of a plugin that needs no user's account. `None` if it needs one, `Some(None)` if the
-/// policy sends the key.
-fn platform_key(definition: &Definition) -> Option<Option<&Secret>> {
-    let auth = definition.auth.as_ref()?;
-    (auth.auth_type == AuthType::PlatformKey).then_some(auth.client_secret.as_ref())
 }
 
 pub(super) fn user_of(call: &AdmittedCall) -> &str {

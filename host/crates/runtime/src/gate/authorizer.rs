@@ -12,7 +12,7 @@ use super::{
     preview::build_preview,
     user_grants::{ExtendedGrant, ExtendedGrants, UserGrantError},
 };
-use sallyport_connections::Definition;
+use sallyport_connections::AccountService;
 use sallyport_contract::{
     AdmittedCall, ApprovalObstacle, BoxFuture, Decision, Denial, DenialReason, LOCAL_USER,
     Redactor, RequestedCall, Secret, Services, ToolCallContext, ToolId,
@@ -35,8 +35,8 @@ pub(crate) struct PluginInfo {
     pub(crate) settings: Map<String, Value>,
     /// Digest of its component.
     pub(crate) digest: String,
-    /// Its definition, if it is one.
-    pub(crate) definition: Option<Arc<Definition>>,
+    /// The service at which its users have accounts, if there is one.
+    pub(crate) account: Option<Arc<AccountService>>,
 }
 
 /// Supervises one plugin.

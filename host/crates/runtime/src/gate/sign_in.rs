@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use sallyport_connections::Definition;
+use sallyport_connections::AccountService;
 use sallyport_contract::{
     AdmittedCall, ApprovalAnswer, ApprovalRequest, ApprovalSubject, CallFailure, FailureKind,
 };
@@ -26,7 +26,7 @@ use crate::connections::{
 
 /// What connects an account.
 struct SignInOffer<'a> {
-    definition: &'a Arc<Definition>,
+    service: &'a Arc<AccountService>,
     desk: &'a Arc<ConnectionDesk>,
     presenter: Arc<dyn SignInPresenter>,
 }
@@ -56,9 +56,9 @@ impl PluginAuthorizer {
     }
 
     fn sign_in_offer(&self) -> Option<SignInOffer<'_>> {
-        let definition = self.definition_with_account()?;
+        let service = self.account_service()?;
         let desk = self.connection_desk().ok()?;
-        Some(SignInOffer { definition, desk, presenter: desk.sign_in_presenter()? })
+        Some(SignInOffer { service, desk, presenter: desk.sign_in_presenter()? })
     }
 
     /// Asks the user, and waits for the sign-in. Calls that lack the same account ask once.
@@ -68,7 +68,7 @@ impl PluginAuthorizer {
         offer: SignInOffer<'_>,
         error: AccountError,
     ) -> Result<(), CallFailure> {
-        let SignInOffer { definition, desk, presenter } = offer;
+        let SignInOffer { service, desk, presenter } = offer;
         let holder = GrantHolder::of_call(&requested_call(call), &self.plugin_info().digest);
         let turn = self.gate().grant_desk.question_turn(&holder);
         let refusals_before = turn.refusal_count();
@@ -77,43 +77,43 @@ impl PluginAuthorizer {
             return Ok(());
         }
         if let Some(reason) = turn.refused_since(refusals_before, &[]) {
-            return Err(refused(definition, reason));
+            return Err(refused(service, reason));
         }
-        let login = PendingBrowserLogin::begin(definition)
+        let login = PendingBrowserLogin::begin(service)
             .await
-            .map_err(|problem| not_connected(definition, &problem.to_string()))?;
-        let request = self.sign_in_question(call, definition, &error);
+            .map_err(|problem| not_connected(service, &problem.to_string()))?;
+        let request = self.sign_in_question(call, service, &error);
         match self.gate().approver.ask_within(request, QUESTION_TIME_MAX).await {
             Some(ApprovalAnswer::Once | ApprovalAnswer::Session | ApprovalAnswer::Always) => {}
             Some(ApprovalAnswer::No { reason }) => {
                 turn.record_refusal(Vec::new(), reason.clone());
-                return Err(refused(definition, reason));
+                return Err(refused(service, reason));
             }
             Some(ApprovalAnswer::Nobody | ApprovalAnswer::Grant(_)) | None => {
                 return Err(error.into_call_failure());
             }
         }
-        presenter.show_page(definition, login.address());
-        let connected = login.finish(desk, definition, user_of(call), LOGIN_TIME_MAX).await;
+        presenter.show_page(service, login.address());
+        let connected = login.finish(desk, service, user_of(call), LOGIN_TIME_MAX).await;
         let connected =
-            connected.map_err(|problem| not_connected(definition, &problem.to_string()))?;
-        presenter.show_connected(definition, &connected);
+            connected.map_err(|problem| not_connected(service, &problem.to_string()))?;
+        presenter.show_connected(service, &connected);
         Ok(())
     }
 
     fn sign_in_question(
         &self,
         call: &AdmittedCall,
-        definition: &Definition,
+        service: &AccountService,
         error: &AccountError,
     ) -> ApprovalRequest {
-        let page = definition.auth.as_ref().and_then(|auth| auth.auth_url.as_ref());
+        let page = service.auth.auth_url.as_ref();
         let page = page.map_or_else(String::new, |url| format!(" ({url})"));
         let info = self.plugin_info();
         ApprovalRequest {
             call: requested_call(call),
             subject: ApprovalSubject::Access {
-                what: format!("open the sign-in page of {}{page}", definition.shown_name()),
+                what: format!("open the sign-in page of {}{page}", service.shown_name),
             },
             request: None,
             plugin_version: info.manifest.version.clone(),
@@ -125,13 +125,13 @@ impl PluginAuthorizer {
     }
 }
 
-fn refused(definition: &Definition, reason: Option<String>) -> CallFailure {
+fn refused(service: &AccountService, reason: Option<String>) -> CallFailure {
     let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-    not_connected(definition, &format!("the user does not want to connect it now{reason}"))
+    not_connected(service, &format!("the user does not want to connect it now{reason}"))
 }
 
-fn not_connected(definition: &Definition, reason: &str) -> CallFailure {
-    let (name, command) = (&definition.name, connect_command(&definition.name));
+fn not_connected(service: &AccountService, reason: &str) -> CallFailure {
+    let (name, command) = (&service.plugin, connect_command(&service.plugin));
     let message = format!("{name} is not connected, because {reason}. To fix: {command}");
     CallFailure::new(FailureKind::AuthRequired, message)
 }

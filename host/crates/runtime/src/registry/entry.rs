@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use sallyport_connections::{Action, Definition};
+use sallyport_connections::{AccountService, Action, Definition};
 use sallyport_contract::{
     CallFailure, Denial, FailureKind, PluginName, ToolCallContext, ToolDescriptor, ToolId,
 };
@@ -197,6 +197,12 @@ impl RegisteredPlugin {
     /// Its definition, if it is one JSON file.
     pub fn definition(&self) -> Option<&Arc<Definition>> {
         self.executor.definition()
+    }
+
+    /// The service at which a user has to connect an account, if there is one.
+    pub fn account_service(&self) -> Option<&Arc<AccountService>> {
+        let account = self.authorizer.plugin_info().account.as_ref();
+        account.filter(|service| service.needs_connection())
     }
 
     /// Which actions of its definition nothing runs, and what would run them. They are no tools. A

@@ -375,8 +375,8 @@ fn build_entry(
     let LoadedPlugin { manifest, executor, digest, tools, remarks, setup_file, component, .. } =
         loaded_plugin;
     let schemas = tools.iter().map(|_| ToolSchemas::default()).collect();
-    let definition = executor.definition().cloned();
-    let plugin_info = PluginInfo { manifest, settings: given, digest, definition };
+    let account = executor.account_service().cloned();
+    let plugin_info = PluginInfo { manifest, settings: given, digest, account };
     let authorizer = Arc::new(PluginAuthorizer::new(Arc::clone(&parts.gate), plugin_info));
     let entry =
         RegisteredPlugin { authorizer, executor, tools, availability, schemas, remarks, component };

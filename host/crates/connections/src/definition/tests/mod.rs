@@ -43,7 +43,7 @@ fn parse(text: &str) -> Definition {
 #[test]
 fn definitions_that_others_wrote_load_unmodified() {
     let mail = parse(GOOGLE_MAIL);
-    let auth = mail.auth.as_ref().unwrap();
+    let auth = &mail.account.as_ref().unwrap().auth;
     assert_eq!((mail.name.as_str(), mail.is_popular, mail.is_system), ("google-mail", true, false));
     assert_eq!(mail.category.as_deref(), Some("communication"));
     assert_eq!(mail.context.as_deref(), Some("Use for all Gmail email-related tasks"));
@@ -66,7 +66,7 @@ fn definitions_that_others_wrote_load_unmodified() {
     assert_eq!(action.guidance.message_about(&expired), Some(message));
 
     let research = parse(RESEARCH);
-    let auth = research.auth.as_ref().unwrap();
+    let auth = &research.account.as_ref().unwrap().auth;
     assert!(research.is_system && !research.needs_connection());
     assert_eq!((auth.auth_type, &auth.client_secret), (AuthType::PlatformKey, &None));
     assert_eq!(research.actions[0].parameters["properties"]["topic"]["maxLength"], json!(500));
