@@ -9,4 +9,6 @@ mod guidance;
 mod plugin;
 
 pub(crate) use executor::ActionExecutor;
-pub(crate) use plugin::{ActionPlugin, definition_file, is_definition_file, no_way_to_run};
+pub(crate) use plugin::{
+    ActionPlugin, definition_file, definition_name, is_definition_file, no_way_to_run,
+};

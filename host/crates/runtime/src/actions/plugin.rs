@@ -6,10 +6,11 @@ use std::{
 };
 
 use sallyport_connections::{Action, Definition, definition::DEFINITION_BYTES_MAX};
-use sallyport_contract::{ToolDescriptor, ToolHints, ToolId};
+use sallyport_contract::{PluginName, ToolDescriptor, ToolHints, ToolId};
 use sallyport_policy::{Manifest, SourceError};
 use sallyport_sandbox::metadata;
 use sallyport_untrusted_file as untrusted_file;
+use serde::Deserialize;
 
 use crate::config::Env;
 
@@ -73,6 +74,20 @@ pub(crate) fn definition_file(folder: &Path) -> Option<PathBuf> {
 /// Whether a file of a plugin folder is a definition.
 pub(crate) fn is_definition_file(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == DEFINITION_EXTENSION) && path.is_file()
+}
+
+/// The name of a definition's plugin, if that much of it can be read.
+pub(crate) fn definition_name(file: &Path) -> Option<PluginName> {
+    #[derive(Deserialize)]
+    struct NamedFile {
+        plugin: NamedPlugin,
+    }
+    #[derive(Deserialize)]
+    struct NamedPlugin {
+        name: String,
+    }
+    let text = untrusted_file::read_text(file, DEFINITION_BYTES_MAX).ok()?;
+    serde_json::from_str::<NamedFile>(&text).ok()?.plugin.name.parse().ok()
 }
 
 impl ActionPlugin {

@@ -19,7 +19,7 @@ use sallyport_sandbox::read_embedded_manifest;
 use sallyport_untrusted_file as untrusted_file;
 
 use crate::{
-    actions::{ActionPlugin, definition_file, is_definition_file},
+    actions::{ActionPlugin, definition_file, definition_name, is_definition_file},
     config::Env,
     internal::InternalTool,
     mcp::{McpServerError, McpServerPlugin},
@@ -146,6 +146,7 @@ impl PluginProblem {
 pub(super) fn discover_plugins(
     folders: &[PathBuf],
     named: bool,
+    only: Option<&PluginName>,
     env: &Env,
 ) -> (Vec<PluginCandidate>, Vec<PluginProblem>) {
     let (mut candidates, mut problems) = (Vec::new(), Vec::new());
@@ -154,7 +155,9 @@ pub(super) fn discover_plugins(
             Ok(entries) => {
                 let is_of_definition =
                     |entry: &PathBuf| is_wasm_file(entry) && entry.with_extension("json").is_file();
-                for entry in entries.iter().filter(|entry| !is_of_definition(entry)) {
+                let is_other = |entry: &PathBuf| only.is_some_and(|only| is_other(entry, only));
+                let wanted = |entry: &&PathBuf| !is_of_definition(entry) && !is_other(entry);
+                for entry in entries.iter().filter(wanted) {
                     match candidate_from_path(entry, env) {
                         Ok(found) => candidates.extend(found),
                         Err(problem) => problems.push(problem),
@@ -193,6 +196,16 @@ pub(super) fn discover_plugin_file(
         Ok(candidate) => (candidate.into_iter().collect(), Vec::new()),
         Err(problem) => (Vec::new(), vec![problem]),
     }
+}
+
+/// Whether an entry is the definition of another plugin. Compiling its rules would take a good part of
+/// a call of a small plugin.
+fn is_other(entry: &Path, only: &PluginName) -> bool {
+    let file = match entry.is_dir() {
+        true => definition_file(entry),
+        false => Some(entry.to_owned()).filter(|entry| is_definition_file(entry)),
+    };
+    file.and_then(|file| definition_name(&file)).is_some_and(|name| name != *only)
 }
 
 fn read_folder_entries(folder: &Path) -> io::Result<Vec<PathBuf>> {

@@ -73,6 +73,14 @@ pub enum PluginSelection {
 }
 
 impl PluginSelection {
+    /// The one plugin that is selected by its name.
+    fn only(&self) -> Option<&PluginName> {
+        match self {
+            Self::Only(name) => Some(name),
+            Self::All | Self::File(_) => None,
+        }
+    }
+
     fn includes(&self, name: &PluginName) -> bool {
         match self {
             Self::All | Self::File(_) => true,
@@ -161,7 +169,7 @@ fn find_candidates(parts: &LoadParts<'_>) -> (Vec<PluginCandidate>, Vec<PluginPr
     }
     let named = settings.plugin_dirs_origin != SettingOrigin::Default;
     let (mut candidates, mut problems) =
-        discover_plugins(&settings.plugin_dirs, named, &settings.env);
+        discover_plugins(&settings.plugin_dirs, named, parts.selection.only(), &settings.env);
     let internal = internal::enabled_tools(settings.internal).into_iter();
     candidates.extend(internal.map(PluginCandidate::from_internal_tool));
     let servers = settings.mcp_servers.iter().chain(parts.added_servers);
