@@ -1,9 +1,9 @@
 //! `sallyport mcp add|list|remove|check`: the MCP servers whose tools are used.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use clap::{Args as ClapArgs, Subcommand};
-use sallyport_contract::{PluginName, Redactor, ToolHints, text};
+use sallyport_contract::{PluginName, Redactor, Secret, ToolHints, text};
 use sallyport_policy::{
     FsAccess, MCP_METHODS,
     edit::{self as policy_edit, FsAddition, GrantAddition, NetAddition, NetReachText},
@@ -11,9 +11,13 @@ use sallyport_policy::{
 };
 use sallyport_runtime::{
     config::{ConfigFlags, HostSettings, edit, read_config_file},
+    connections::login::LOGIN_TIME_MAX,
     host::{self, CompileWait},
     lock::LockFile,
-    mcp::{McpAddress, McpEndpoint, McpProgram, McpServerSettings, forget_tools},
+    mcp::{
+        McpAddress, McpEndpoint, McpProgram, McpServerSettings, RegisteredApplication,
+        ServerSignInError, begin_server_sign_in, forget_tools,
+    },
     registry::{PluginAvailability, PluginSelection, RegisteredPlugin, Registry},
 };
 use sallyport_terminal::listing::ListRow;
@@ -21,6 +25,7 @@ use serde_json::json;
 
 use super::{
     args::{OutputArgs, OutputFormat},
+    connection::BrowserSignIn,
     exit::{CommandFailure, ExitStatus},
     observers::CallObservers,
     output::CliOutput,
@@ -43,6 +48,8 @@ pub(super) enum McpServerCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
+    /// Sign in to an MCP server at an address, in your browser
+    Login(LoginArgs),
     /// Remove an MCP server from the configuration
     #[command(visible_alias = "rm")]
     Remove {
@@ -118,6 +125,23 @@ fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// A sign-in to an MCP server.
+#[derive(Debug, ClapArgs)]
+pub(super) struct LoginArgs {
+    /// The server
+    name: PluginName,
+    /// The name of an application that you have registered at the service of the server, if it
+    /// registers none by itself
+    #[arg(long, value_name = "ID")]
+    client_id: Option<String>,
+    /// The variable of the environment that has the password of that application, if it has one
+    #[arg(long, value_name = "VARIABLE", requires = "client_id")]
+    client_secret_from_env: Option<String>,
+    /// How long to wait for you to sign in, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    wait: Option<u64>,
+}
+
 pub(super) async fn run_server_command(
     flags: &ConfigFlags,
     command: &McpServerCommand,
@@ -127,6 +151,7 @@ pub(super) async fn run_server_command(
     match command {
         McpServerCommand::Add(args) => add_server(flags, &settings, args, out).await,
         McpServerCommand::List { output } => list_servers(&settings, output.output, out).await,
+        McpServerCommand::Login(args) => sign_in(flags, &settings, args, out).await,
         McpServerCommand::Remove { name } => remove_server(&settings, name, out),
         McpServerCommand::Check { name } => check_server(&settings, name, out).await,
     }
@@ -164,6 +189,58 @@ async fn add_server(
         change::save_change(settings, &request, &proposed, out)?;
     }
     check_server(&setup::read_settings(flags)?, name, out).await
+}
+
+/// Signs the user in to a server, and asks it for its tools.
+async fn sign_in(
+    flags: &ConfigFlags,
+    settings: &HostSettings,
+    args: &LoginArgs,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let application = args.application(settings)?;
+    let (service, login) = begin_server_sign_in(settings, &args.name, application).await?;
+    let desk = host::open_connections(settings, &setup::open_store(settings)?);
+    let time_max = args.wait.map_or(LOGIN_TIME_MAX, Duration::from_secs);
+    let sign_in = BrowserSignIn { settings, desk: &desk, time_max };
+    sign_in.finish(&service, login, out).await?;
+    check_server(&setup::read_settings(flags)?, &args.name, out).await
+}
+
+impl LoginArgs {
+    /// The application that the user has registered, if any.
+    fn application(
+        &self,
+        settings: &HostSettings,
+    ) -> Result<Option<RegisteredApplication>, CommandFailure> {
+        let Some(client_id) = self.client_id.clone() else { return Ok(None) };
+        let secret = self.client_secret_from_env.as_deref().map(|variable| {
+            let value = settings.env.get(variable).map(Secret::new);
+            value.ok_or_else(|| {
+                let message = format!("the environment variable {variable} is not set");
+                CommandFailure::new(ExitStatus::Usage, message)
+            })
+        });
+        Ok(Some(RegisteredApplication { client_id, client_secret: secret.transpose()? }))
+    }
+}
+
+impl From<ServerSignInError> for CommandFailure {
+    fn from(error: ServerSignInError) -> Self {
+        if let ServerSignInError::Host(error) = error {
+            return error.into();
+        }
+        let status = match &error {
+            ServerSignInError::Unknown(_) | ServerSignInError::NotNeeded(..) => ExitStatus::Usage,
+            ServerSignInError::NotAllowed(_) => ExitStatus::Policy,
+            _ => ExitStatus::Failed,
+        };
+        let failure = Self::new(status, error.to_string());
+        match error.hint() {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    }
 }
 
 /// Knows the keys of the configuration, and those that were typed for a new server. References to

@@ -44,8 +44,17 @@ fn sign_in_to(
     identity: &IdentityServer,
     visit: impl FnOnce(&str, &str),
 ) -> Ran {
-    let args = ["connection", "add", plugin, "--wait", "60"];
-    let mut child = home.start(&args);
+    sign_in_by(&["connection", "add", plugin, "--wait", "60"], home, identity, visit)
+}
+
+/// Signs in with a command that prints the address of the page.
+pub(crate) fn sign_in_by(
+    args: &[&str],
+    home: &Home,
+    identity: &IdentityServer,
+    visit: impl FnOnce(&str, &str),
+) -> Ran {
+    let mut child = home.start(args);
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     let mut address = String::new();
     while !address.starts_with("http") {
@@ -56,7 +65,7 @@ fn sign_in_to(
     }
     let (authority, path) = location(identity, address.trim());
     visit(&authority, &path);
-    let mut ran = finish(child, &args);
+    let mut ran = finish(child, args);
     let mut rest = String::new();
     while lines.read_line(&mut rest).unwrap() > 0 {}
     ran.stderr = rest;

@@ -14,7 +14,7 @@ use crate::{
 const KEY: &str = "0123456789abcdef0123";
 
 /// The grant of a server, without a question for its calls.
-fn granted(url: &str) -> String {
+pub(super) fn granted(url: &str) -> String {
     let allow = json!(format!("DELETE,GET,POST {url}"));
     format!(
         "[plugin.fake]\nnet = [{{ allow = {allow}, to-private = true }}]\n\n\
@@ -23,13 +23,13 @@ fn granted(url: &str) -> String {
 }
 
 /// A home with a server at this address.
-fn home(url: &str, more: &str) -> Home {
+pub(super) fn home(url: &str, more: &str) -> Home {
     let config = format!("[mcp.fake]\nurl = {}\n{more}\n", json!(url));
     Home::with_own_cache().config(config).policy(granted(url))
 }
 
 /// An answer to a message of the protocol that has one tool, and says how often it was called.
-fn answer(request: &Request) -> Response {
+pub(super) fn answer(request: &Request) -> Response {
     let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
     let result = match message["method"].as_str().unwrap_or_default() {
         "server/discover" => return error(&message, -32601),

@@ -5,6 +5,7 @@ mod changes;
 mod commands;
 mod crowds;
 mod hostile;
+mod sign_in;
 
 use std::{fs, os::unix::fs::PermissionsExt};
 

@@ -7,6 +7,7 @@
 //! which [`ServerConnection::take_remarks`] reports. This crate knows no policy.
 
 mod answer;
+mod authorization;
 mod connection;
 mod http_messages;
 mod journal;
@@ -16,6 +17,9 @@ mod tool;
 mod transport;
 
 pub use answer::{ServerAnswer, output_bytes};
+pub use authorization::{
+    AuthorizationError, RegisteredApplication, ServerAuthorization, discover_authorization,
+};
 pub use connection::{ConnectionLimits, ServerConnection, ServerError};
 pub use http_messages::{ServerAddress, is_reserved_header};
 pub use tool::{OfferedTool, ToolClaims};

@@ -554,7 +554,7 @@ fn create_services(
 }
 
 /// Opens a gate for inspection.
-fn open_inspection_gate(
+pub(crate) fn open_inspection_gate(
     settings: &HostSettings,
     notices: &NoticeSink,
 ) -> Result<Arc<Gate>, PolicyLoadError> {
@@ -569,6 +569,7 @@ fn open_inspection_gate(
         audit: None,
         grant_desk: Arc::default(),
         approval_hook: None,
-        connections: None,
+        // A server that lists its tools may need an account.
+        connections: open_store(settings).ok().map(|store| open_connections(settings, &store)),
     })
 }

@@ -1,9 +1,10 @@
 //! What a server is, and how it is started or reached under a grant.
 
-use std::{net::IpAddr, path::Path};
+use std::{net::IpAddr, path::Path, sync::Arc};
 
-use http::HeaderMap;
-use sallyport_contract::{Decision, Denial, Effect, PluginName};
+use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
+use sallyport_connections::{AccountService, definition::is_safe_for_tokens};
+use sallyport_contract::{Decision, Denial, Effect, PluginName, Secret};
 use sallyport_policy::{
     Capability, FsAccess, Grant, MCP_METHODS, Manifest, ReachableAddresses, url_without_secrets,
 };
@@ -14,6 +15,7 @@ use super::{
     ServerPolicy,
     running::{McpStartError, SERVICE_TIME},
     settings::{self, McpAddress, McpEndpoint, McpProgram, McpServerError},
+    sign_in::read_account_service,
 };
 use crate::{
     config::Env,
@@ -124,7 +126,7 @@ impl ServerEndpoint {
         format!("it may not {what}; to allow it: sallyport policy grant {name} {grant}")
     }
 
-    /// How the server is started or reached.
+    /// How the server is started or reached. `credential` signs in to a server at an address.
     ///
     /// # Errors
     ///
@@ -133,6 +135,7 @@ impl ServerEndpoint {
         &self,
         policy: ServerPolicy<'_>,
         env: &Env,
+        credential: Option<&Secret>,
     ) -> Result<ConnectionSpec, McpStartError> {
         let ServerPolicy { grant, proxies } = policy;
         match self {
@@ -141,12 +144,40 @@ impl ServerEndpoint {
                 Ok(ConnectionSpec::Process(spec))
             }
             Self::Address { url, headers, .. } => {
-                let spec = address_spec(url, headers, grant)?;
+                let spec = address_spec(url, signed_in(headers, credential), grant)?;
                 let proxy = proxies.and_then(|proxies| proxies.address_for_url(url));
                 // A client that uses a proxy does not resolve names, so their addresses are not
                 // known.
                 proxy.map_or(Ok(ConnectionSpec::Address(spec)), |_| Err(McpStartError::Proxy))
             }
+        }
+    }
+
+    /// Why users do not sign in to the server; `None` if they can.
+    pub(super) fn sign_in_obstacle(&self) -> Option<&'static str> {
+        match self {
+            Self::Program { .. } => Some("it is a program of this machine"),
+            Self::Address { headers, .. } if headers.contains_key(AUTHORIZATION) => {
+                Some("its headers sign it in")
+            }
+            Self::Address { url, .. } if !is_safe_for_tokens(url) => {
+                Some("a token would be sent unencrypted to its address")
+            }
+            Self::Address { .. } => None,
+        }
+    }
+
+    /// The service at which users sign in to the server, if a sign-in has found it out.
+    pub(super) fn account_service(
+        &self,
+        state: &Path,
+        name: &PluginName,
+    ) -> Option<Arc<AccountService>> {
+        match self {
+            Self::Address { url, .. } if self.sign_in_obstacle().is_none() => {
+                read_account_service(state, name, url)
+            }
+            Self::Address { .. } | Self::Program { .. } => None,
         }
     }
 
@@ -207,7 +238,7 @@ fn process_spec(
 /// How a server at an address is reached. No method may ask: a connection serves many calls, and nobody could say for which one it asks.
 fn address_spec(
     url: &Url,
-    headers: &HeaderMap,
+    headers: HeaderMap,
     grant: &Grant,
 ) -> Result<AddressSpec, McpStartError> {
     let mut reaches = Vec::new();
@@ -219,5 +250,16 @@ fn address_spec(
         }
         reaches.push(permit.reachable_addresses());
     }
-    Ok(AddressSpec { url: url.clone(), headers: headers.clone(), reaches })
+    Ok(AddressSpec { url: url.clone(), headers, reaches })
+}
+
+/// The headers with the credential of an account.
+fn signed_in(headers: &HeaderMap, credential: Option<&Secret>) -> HeaderMap {
+    let mut headers = headers.clone();
+    let value = credential.and_then(|secret| HeaderValue::try_from(secret.expose()).ok());
+    if let Some(mut value) = value {
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+    headers
 }

@@ -13,6 +13,7 @@ mod connection_spec;
 mod outcome;
 mod running;
 mod settings;
+mod sign_in;
 mod tools;
 
 use std::{
@@ -21,25 +22,31 @@ use std::{
     time::{Duration, Instant},
 };
 
-use sallyport_contract::{AdmittedCall, BoxFuture, CallReport, Denial, PluginName, ToolDescriptor};
-use sallyport_mcp_client::OfferedTool;
+use sallyport_connections::AccountService;
+use sallyport_contract::{
+    AdmittedCall, BoxFuture, CallFailure, CallReport, Denial, FailureKind, Outcome, PluginName,
+    Secret, ToolDescriptor,
+};
+use sallyport_mcp_client::{OfferedTool, ServerError};
 use sallyport_policy::{Grant, Manifest, ProxyTable};
 use sallyport_process::StageExecutable;
 use sallyport_sandbox::{CallSlots, HostCallAuthorizer};
 use tokio::sync::Mutex;
 
 use crate::{
-    config::{Env, HostSettings},
+    config::{Env, HostPaths, HostSettings},
     executor::{PluginExecutor, PluginKind},
     gate::authorizer::PluginAuthorizer,
     script::{denied_report, run_in_call_slot},
 };
-use connection_spec::ServerEndpoint;
+use connection_spec::{ConnectionSpec, ServerEndpoint};
 use outcome::FinishedServerCall;
 use running::{McpStartError, RunningServer};
+pub use sallyport_mcp_client::RegisteredApplication;
 pub use settings::{
     McpAddress, McpEndpoint, McpProgram, McpServerError, McpServerSettings, START_TIME_DEFAULT,
 };
+pub use sign_in::{ServerSignInError, begin_server_sign_in};
 pub(crate) use tools::KnownTools;
 use tools::ToolFile;
 
@@ -52,7 +59,7 @@ pub fn forget_tools(host: &HostSettings, name: &PluginName) {
     let server = host.mcp_servers.get(name);
     // A server that cannot be used has no tools.
     if let Some(Ok(server)) =
-        server.map(|server| McpServerPlugin::new(name, server, &host.env, &host.paths.cache))
+        server.map(|server| McpServerPlugin::new(name, server, &host.env, &host.paths))
     {
         server.tool_file.remove();
     }
@@ -63,6 +70,8 @@ pub(crate) struct McpServerPlugin {
     name: PluginName,
     settings: McpServerSettings,
     endpoint: ServerEndpoint,
+    /// The service at which its users sign in, if a sign-in has found it out.
+    account_service: Option<Arc<AccountService>>,
     /// The environment, from which the policy grants variables.
     env: Env,
     digest: String,
@@ -87,7 +96,17 @@ pub(crate) struct ServerPolicy<'a> {
 #[derive(Default)]
 struct ServerSlot {
     running: Option<Arc<RunningServer>>,
-    failed: Option<(Instant, McpStartError)>,
+    failed: Option<FailedStart>,
+}
+
+/// The server answered that the call needs a token, or another one.
+struct SignInRequired;
+
+/// A start that failed.
+struct FailedStart {
+    spec: ConnectionSpec,
+    at: Instant,
+    error: McpStartError,
 }
 
 impl McpServerPlugin {
@@ -96,12 +115,13 @@ impl McpServerPlugin {
         name: &PluginName,
         settings: &McpServerSettings,
         env: &Env,
-        cache: &Path,
+        paths: &HostPaths,
     ) -> Result<Self, McpServerError> {
         let endpoint = ServerEndpoint::read(&settings.endpoint, env)?;
         let digest = endpoint.digest();
         Ok(Self {
-            tool_file: ToolFile::new(cache, name, &digest),
+            tool_file: ToolFile::new(&paths.cache, name, &digest),
+            account_service: endpoint.account_service(&paths.state, name),
             name: name.clone(),
             settings: settings.clone(),
             endpoint,
@@ -133,17 +153,25 @@ impl McpServerPlugin {
         &self.digest
     }
 
+    /// The service at which its users sign in, if a sign-in has found it out.
+    pub(crate) fn own_account_service(&self) -> Option<&Arc<AccountService>> {
+        self.account_service.as_ref()
+    }
+
     /// Finds out its tools: from an earlier start, or by starting it under this policy, if there is
-    /// one.
+    /// one. `credential` signs in to a server at an address.
     pub(crate) async fn find_tools(
         &self,
         policy: Option<ServerPolicy<'_>>,
+        credential: Option<Secret>,
         start_time_max: Duration,
     ) {
         let known = match (self.tool_file.read(), policy) {
             (Some(tools), _) => Ok(tools),
             (None, None) => Err("its tools are not known yet".to_owned()),
-            (None, Some(policy)) => self.start_for_tools(policy, start_time_max).await,
+            (None, Some(policy)) => {
+                self.start_for_tools(policy, credential.as_ref(), start_time_max).await
+            }
         };
         // It is called once.
         let _ = self.known.set(known);
@@ -152,11 +180,13 @@ impl McpServerPlugin {
     async fn start_for_tools(
         &self,
         policy: ServerPolicy<'_>,
+        credential: Option<&Secret>,
         start_time_max: Duration,
     ) -> Result<Vec<OfferedTool>, String> {
-        let started = self.connect(policy, start_time_max).await;
+        let started = self.connect(policy, credential, start_time_max).await;
         let running = started.map_err(|error| match error {
             McpStartError::Denied(_) => self.endpoint.describe_missing_grant(&self.name),
+            McpStartError::Server(ServerError::SignInRequired, _) => self.sign_in_text(),
             error => error.to_string(),
         })?;
         self.tool_file.write(&running.tools);
@@ -186,13 +216,24 @@ impl McpServerPlugin {
         self.remembered_tools().is_some_and(|known| known == tools)
     }
 
-    /// Returns the server, started or reached with exactly this grant.
+    /// What a user has to do when the server requires a sign-in.
+    fn sign_in_text(&self) -> String {
+        match self.endpoint.sign_in_obstacle() {
+            None => format!("it requires a sign-in: sallyport mcp login {}", self.name),
+            Some(_) => {
+                "it requires a sign-in: its token is missing, wrong or has expired".to_owned()
+            }
+        }
+    }
+
+    /// Returns the server, started or reached with exactly this grant and this credential.
     async fn connect(
         &self,
         policy: ServerPolicy<'_>,
+        credential: Option<&Secret>,
         start_time_max: Duration,
     ) -> Result<Arc<RunningServer>, McpStartError> {
-        let spec = self.endpoint.connection_spec(policy, &self.env)?;
+        let spec = self.endpoint.connection_spec(policy, &self.env, credential)?;
         let mut slot = self.slot.lock().await;
         if let Some(running) = &slot.running
             && running.spec == spec
@@ -200,15 +241,16 @@ impl McpServerPlugin {
         {
             return Ok(Arc::clone(running));
         }
-        if let Some((failed_at, error)) = &slot.failed
-            && failed_at.elapsed() < FAILED_START_TIME
+        if let Some(failed) = &slot.failed
+            && failed.spec == spec
+            && failed.at.elapsed() < FAILED_START_TIME
         {
-            return Err(error.clone());
+            return Err(failed.error.clone());
         }
         // Calls that run keep the old one until they end.
         slot.running = None;
         let start_time = self.settings.start_time.min(start_time_max);
-        match RunningServer::start(&self.stage, spec, start_time).await {
+        match RunningServer::start(&self.stage, spec.clone(), start_time).await {
             Ok(running) => {
                 let running = Arc::new(running);
                 slot.running = Some(Arc::clone(&running));
@@ -216,7 +258,7 @@ impl McpServerPlugin {
                 Ok(running)
             }
             Err(error) => {
-                slot.failed = Some((Instant::now(), error.clone()));
+                slot.failed = Some(FailedStart { spec, at: Instant::now(), error: error.clone() });
                 Err(error)
             }
         }
@@ -237,31 +279,73 @@ impl McpServerPlugin {
     }
 
     async fn run_in_slot(&self, authorizer: &PluginAuthorizer, call: &AdmittedCall) -> CallReport {
+        if let Err(failure) = authorizer.ensure_account(call).await {
+            return Outcome::Failed(failure).into();
+        }
+        let credential = authorizer.account_credential(call).await;
+        if let Ok(report) = self.run_signed_in(authorizer, call, credential.as_ref()).await {
+            return report;
+        }
+        // The server refused the token before it ran anything, so the call can be made once more.
+        let renewed = match &credential {
+            Some(refused) if authorizer.renew_account_token(call, refused).await => {
+                authorizer.account_credential(call).await
+            }
+            Some(_) | None => None,
+        };
+        let Some(renewed) = renewed else { return self.sign_in_report() };
+        match self.run_signed_in(authorizer, call, Some(&renewed)).await {
+            Ok(report) => report,
+            Err(SignInRequired) => {
+                authorizer.expire_account_token(call).await;
+                self.sign_in_report()
+            }
+        }
+    }
+
+    /// The report of a call whose server requires a sign-in.
+    fn sign_in_report(&self) -> CallReport {
+        let message = format!("{} cannot be used now: {}", self.name, self.sign_in_text());
+        Outcome::Failed(CallFailure::new(FailureKind::AuthRequired, message)).into()
+    }
+
+    async fn run_signed_in(
+        &self,
+        authorizer: &PluginAuthorizer,
+        call: &AdmittedCall,
+        credential: Option<&Secret>,
+    ) -> Result<CallReport, SignInRequired> {
         // Read the grant again, because it may have been revoked while the call waited for a place.
         let grant = authorizer.checked_call_grant(call).await;
         let proxies = authorizer.proxy_settings();
         let policy = ServerPolicy { grant: &grant, proxies: proxies.as_deref() };
-        let running = match self.connect(policy, Duration::MAX).await {
+        let running = match self.connect(policy, credential, Duration::MAX).await {
             Ok(running) => running,
-            Err(McpStartError::Denied(denial)) => return denied_report(*denial),
-            Err(error) => return outcome::not_started(&grant, &error, &authorizer.redactor()),
+            Err(McpStartError::Denied(denial)) => return Ok(denied_report(*denial)),
+            Err(McpStartError::Server(ServerError::SignInRequired, _)) => {
+                return Err(SignInRequired);
+            }
+            Err(error) => return Ok(outcome::not_started(&grant, &error, &authorizer.redactor())),
         };
         match self.offers_accepted_tools(&running).await {
             Ok(true) => {}
-            Ok(false) => return outcome::changed_tools(&self.name),
-            Err(error) => return outcome::unavailable(&self.name, error),
+            Ok(false) => return Ok(outcome::changed_tools(&self.name)),
+            Err(error) => return Ok(outcome::unavailable(&self.name, error)),
         }
         let limit = self.settings.call_time.unwrap_or(Duration::MAX).min(grant.limits().time);
         let arguments = call.arguments().as_object().cloned().unwrap_or_default();
         let answering = running.connection.call_tool(call.tool().tool.as_str(), arguments);
         let answer = tokio::time::timeout(limit, answering).await;
+        if matches!(answer, Ok(Err(ServerError::SignInRequired))) {
+            return Err(SignInRequired);
+        }
         let remarks = running.connection.take_remarks();
         let end = match &answer {
             Ok(Err(_)) if running.connection.is_closed() => running.end_report().await,
             _ => String::new(),
         };
         let finished = FinishedServerCall { call, grant: &grant, answer, limit, remarks, end };
-        finished.into_report(self.endpoint.call_effect(), &authorizer.redactor())
+        Ok(finished.into_report(self.endpoint.call_effect(), &authorizer.redactor()))
     }
 }
 
@@ -276,6 +360,10 @@ impl PluginExecutor for Arc<McpServerPlugin> {
 
     fn unconditional_denial(&self, grant: &Grant) -> Option<Denial> {
         self.endpoint.find_denial(grant)
+    }
+
+    fn account_service(&self) -> Option<&Arc<AccountService>> {
+        self.account_service.as_ref()
     }
 
     fn run_call<'a>(

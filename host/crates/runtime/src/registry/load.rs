@@ -24,7 +24,7 @@ use std::{
 
 use futures::future::join_all;
 use sallyport_contract::{
-    NameTable, PluginName, ToolDescriptor, ToolId, mangle::ToolNameCollision,
+    LOCAL_USER, NameTable, PluginName, ToolDescriptor, ToolId, mangle::ToolNameCollision,
 };
 use sallyport_policy::{Manifest, PluginRole};
 use sallyport_sandbox::{
@@ -174,7 +174,7 @@ fn find_candidates(parts: &LoadParts<'_>) -> (Vec<PluginCandidate>, Vec<PluginPr
     candidates.extend(internal.map(PluginCandidate::from_internal_tool));
     let servers = settings.mcp_servers.iter().chain(parts.added_servers);
     for (name, server) in servers {
-        let server = McpServerPlugin::new(name, server, &settings.env, &settings.paths.cache);
+        let server = McpServerPlugin::new(name, server, &settings.env, &settings.paths);
         match server.and_then(PluginCandidate::from_mcp_server) {
             Ok(candidate) => candidates.push(candidate),
             Err(error) => problems.push(mcp_problem(parts, name, &error)),
@@ -203,7 +203,12 @@ async fn list_server_tools(parts: &LoadParts<'_>, candidates: &[PluginCandidate]
             let proxies = policy.proxy();
             Some(async move {
                 let policy = ServerPolicy { grant: &grant, proxies };
-                server.find_tools(may_start.then_some(policy), start_time_max).await;
+                let credential = match server.own_account_service().filter(|_| may_start) {
+                    Some(service) => parts.gate.user_token(service, LOCAL_USER).await.ok(),
+                    None => None,
+                };
+                let credential = credential.map(|token| token.into_credential().value);
+                server.find_tools(may_start.then_some(policy), credential, start_time_max).await;
             })
         }
         _ => None,

@@ -28,7 +28,7 @@ pub fn find_installed_plugins(settings: &HostSettings) -> Vec<InstalledPlugin> {
     let sandbox = settings.paths.cache.is_dir().then(|| create_idle_sandbox(settings, resolver));
     let (mut candidates, _) = discover_plugins(&settings.plugin_dirs, false, None, &settings.env);
     let servers = settings.mcp_servers.iter().filter_map(|(name, server)| {
-        let server = McpServerPlugin::new(name, server, &settings.env, &settings.paths.cache);
+        let server = McpServerPlugin::new(name, server, &settings.env, &settings.paths);
         server.and_then(PluginCandidate::from_mcp_server).ok()
     });
     candidates.extend(servers);

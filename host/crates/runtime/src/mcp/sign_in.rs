@@ -1,0 +1,253 @@
+//! Signing in to servers at an address.
+//!
+//! The first sign-in finds out which service gives the tokens, and registers this program there. The
+//! result is kept in a file, and is from then on a service like that of any other plugin: users
+//! connect accounts to it, and each call carries the token of its user.
+
+use std::{
+    io,
+    net::IpAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use sallyport_connections::{
+    AccountService, AuthConfig, AuthType,
+    definition::is_safe_for_tokens,
+    oauth::{CallbackListener, may_reach_service},
+};
+use sallyport_contract::{PluginName, Secret};
+use sallyport_http_client::{AddressCheck, client_builder};
+use sallyport_mcp_client::{
+    AuthorizationError, RegisteredApplication, ServerAddress, ServerAuthorization,
+    discover_authorization,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Map;
+use url::Url;
+
+use super::{
+    McpServerPlugin, ServerPolicy,
+    connection_spec::{AddressSpec, ConnectionSpec},
+    running::McpStartError,
+    settings::McpServerError,
+};
+use crate::{
+    atomic_file,
+    config::HostSettings,
+    connections::login::{LoginError, PendingBrowserLogin},
+    host::{HostError, open_inspection_gate},
+    notice::no_notices,
+    secrets::read_secret_file,
+};
+
+/// The folder of these files, in the state folder.
+const FOLDER: &str = "mcp-sign-ins";
+
+/// The service of a server, as it is kept.
+#[derive(Serialize, Deserialize)]
+struct SignInFile {
+    /// The address of the server. For another one, the file does not count.
+    server: Url,
+    auth_url: Url,
+    token_url: Url,
+    client_id: String,
+    client_secret: Option<String>,
+    redirect_uri: String,
+    scopes: Vec<String>,
+    resource: Option<String>,
+    issuer: Option<String>,
+}
+
+/// Why a sign-in to a server does not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerSignInError {
+    /// There is no such server.
+    #[error("there is no MCP server {0}")]
+    Unknown(PluginName),
+    /// It is a program, or has a token in its headers.
+    #[error("{0} needs no sign-in: {1}")]
+    NotNeeded(PluginName, &'static str),
+    /// It cannot be used as it is configured.
+    #[error(transparent)]
+    Server(#[from] McpServerError),
+    /// It may not be reached.
+    #[error("{0}")]
+    NotAllowed(String),
+    /// It offers no sign-in that can be used.
+    #[error(transparent)]
+    Authorization(#[from] AuthorizationError),
+    /// Tokens would cross the network unencrypted.
+    #[error("its tokens would be sent unencrypted to {0}")]
+    Unsafe(String),
+    /// The sign-in cannot begin.
+    #[error(transparent)]
+    Login(#[from] LoginError),
+    /// The policy cannot be read.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// What was found out cannot be kept.
+    #[error("{path} cannot be written: {source}", path = path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+impl ServerSignInError {
+    /// Returns what the user can do.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unknown(_) => Some("`sallyport mcp list` lists them".to_owned()),
+            Self::Server(error) => Some(error.hint()),
+            Self::Authorization(AuthorizationError::NotOffered) => {
+                Some("if it takes a token, write it into `headers` of its table".to_owned())
+            }
+            Self::Authorization(AuthorizationError::NotRegistered(_)) => Some(
+                "register an application at the service yourself, and name it: --client-id ID"
+                    .to_owned(),
+            ),
+            Self::Host(_)
+            | Self::NotNeeded(..)
+            | Self::NotAllowed(_)
+            | Self::Authorization(AuthorizationError::Unusable(_))
+            | Self::Unsafe(_)
+            | Self::Login(_)
+            | Self::File { .. } => None,
+        }
+    }
+}
+
+/// The file about the service of a server.
+fn sign_in_file(state: &Path, name: &PluginName) -> PathBuf {
+    state.join(FOLDER).join(format!("{name}.json"))
+}
+
+/// The service of a server, if a sign-in has found it out.
+pub(super) fn read_account_service(
+    state: &Path,
+    name: &PluginName,
+    server: &Url,
+) -> Option<Arc<AccountService>> {
+    // A file that cannot be read is written again by the next sign-in.
+    let text = read_secret_file(&sign_in_file(state, name)).ok()?;
+    let file: SignInFile = serde_json::from_str(text.expose()).ok()?;
+    (file.server == *server).then(|| Arc::new(file.into_service(name)))
+}
+
+/// Begins a sign-in to a server: finds out its service, registers this program there unless the user
+/// has registered an application, and keeps both. Returns the service with the sign-in.
+///
+/// # Errors
+///
+/// The server offers no sign-in, may not be reached, or the result cannot be kept.
+pub async fn begin_server_sign_in(
+    settings: &HostSettings,
+    name: &PluginName,
+    application: Option<RegisteredApplication>,
+) -> Result<(Arc<AccountService>, PendingBrowserLogin), ServerSignInError> {
+    let server = settings.mcp_servers.get(name);
+    let server = server.ok_or_else(|| ServerSignInError::Unknown(name.clone()))?;
+    let server = McpServerPlugin::new(name, server, &settings.env, &settings.paths)?;
+    let address = reachable_address(settings, &server)?;
+    let listener = CallbackListener::open(name.as_str(), None).await.map_err(LoginError::from)?;
+    let server = sign_in_address(&address).map_err(ServerSignInError::NotAllowed)?;
+    let found = discover_authorization(server, listener.redirect(), application).await?;
+    for url in [&found.auth_url, &found.token_url] {
+        if !is_safe_for_tokens(url) {
+            return Err(ServerSignInError::Unsafe(url.host_str().unwrap_or_default().to_owned()));
+        }
+    }
+    let file = SignInFile::new(address.url, listener.redirect(), found);
+    file.write(&sign_in_file(&settings.paths.state, name))?;
+    let service = Arc::new(file.into_service(name));
+    let login = PendingBrowserLogin::on_listener(listener, &service)?;
+    Ok((service, login))
+}
+
+/// The address of a server that needs a sign-in, under the policy.
+fn reachable_address(
+    settings: &HostSettings,
+    server: &McpServerPlugin,
+) -> Result<AddressSpec, ServerSignInError> {
+    let name = || server.name.clone();
+    if let Some(reason) = server.endpoint.sign_in_obstacle() {
+        return Err(ServerSignInError::NotNeeded(name(), reason));
+    }
+    let gate = open_inspection_gate(settings, &no_notices()).map_err(HostError::from)?;
+    let policy = gate.policy_store.current().policy;
+    let grant = policy.effective_grant(&server.manifest()?, &Map::new());
+    let policy = ServerPolicy { grant: &grant, proxies: policy.proxy() };
+    match server.endpoint.connection_spec(policy, &settings.env, None) {
+        Ok(ConnectionSpec::Address(address)) => Ok(address),
+        Ok(ConnectionSpec::Process(_)) => Err(ServerSignInError::NotNeeded(name(), "")),
+        Err(McpStartError::Denied(_)) => {
+            Err(ServerSignInError::NotAllowed(server.endpoint.describe_missing_grant(&name())))
+        }
+        Err(error) => Err(ServerSignInError::NotAllowed(error.to_string())),
+    }
+}
+
+/// The server with a client that reaches it where the policy allows it, and services of public
+/// addresses.
+fn sign_in_address(server: &AddressSpec) -> Result<ServerAddress, String> {
+    let allowed = server.clone();
+    let own_name = server.url.host_str().unwrap_or_default().to_owned();
+    let check = AddressCheck::new(move |name: &str, address: IpAddr| match name == own_name {
+        true => allowed.allows_address(address),
+        false => may_reach_service(name, address),
+    });
+    let builder = client_builder(true).map_err(|error| error.to_string())?;
+    let client = builder.dns_resolver(Arc::new(check)).build();
+    let client = client.map_err(|error| error.to_string())?;
+    Ok(ServerAddress { client, url: server.url.clone(), headers: server.headers.clone() })
+}
+
+impl SignInFile {
+    fn new(server: Url, redirect: &str, found: ServerAuthorization) -> Self {
+        let RegisteredApplication { client_id, client_secret } = found.application;
+        Self {
+            server,
+            auth_url: found.auth_url,
+            token_url: found.token_url,
+            client_id,
+            client_secret: client_secret.map(|secret| secret.expose().to_owned()),
+            redirect_uri: redirect.to_owned(),
+            scopes: found.scopes,
+            resource: found.resource,
+            issuer: found.issuer,
+        }
+    }
+
+    fn write(&self, path: &Path) -> Result<(), ServerSignInError> {
+        let failed = |source| ServerSignInError::File { path: path.to_owned(), source };
+        let text = serde_json::to_string_pretty(self).map_err(io::Error::from).map_err(failed)?;
+        atomic_file::replace_user_file(path, &text).map_err(failed)
+    }
+
+    fn into_service(self, name: &PluginName) -> AccountService {
+        let host = self.server.host_str().unwrap_or_default();
+        AccountService {
+            plugin: name.clone(),
+            shown_name: format!("{name} ({host})"),
+            is_system: false,
+            auth: AuthConfig {
+                auth_type: AuthType::OAuth2,
+                client_id: self.client_id,
+                client_secret: self.client_secret.map(Secret::new),
+                redirect_uri: Some(self.redirect_uri),
+                auth_url: Some(self.auth_url),
+                token_url: Some(self.token_url),
+                refresh_url: None,
+                profile_url: None,
+                device_url: None,
+                requires_pkce: true,
+                required_scopes: self.scopes,
+                resource: self.resource,
+                issuer: self.issuer,
+            },
+        }
+    }
+}
