@@ -173,7 +173,7 @@ mod tests {
             ("localhost", "10.0.0.1", false),
             ("localhost.example", "127.0.0.1", false),
         ] {
-            assert_eq!(may_be_reached(name, address.parse().unwrap()), want, "{name} {address}");
+            assert_eq!(may_reach_service(name, address.parse().unwrap()), want, "{name} {address}");
         }
     }
 }
