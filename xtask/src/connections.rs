@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 
 use crate::{
     build, console, npm,
-    process::{cargo_command, repository_root, run_command, run_for_status},
+    process::{repository_root, run_for_status},
     programs,
 };
 
@@ -35,11 +35,10 @@ pub(crate) fn run_connections() -> Result<()> {
     programs::install_programs(&[CALENDAR_SERVER]);
     ensure!(programs::is_installed(CALENDAR_SERVER.0), "no {} in PATH", CALENDAR_SERVER.0);
     build::build_plugins()?;
-    run_command(cargo_command().args(["build", "--quiet", "--package", "sallyport"]))?;
+    let program = build::build_host()?;
     let folder = repository_root().join("target/connections");
     npm::install_packages(&folder, &SCRIPTS, &PACKAGES)?;
     let homes = tempfile::tempdir()?;
-    let program = repository_root().join("target/debug/sallyport");
     let plugins = repository_root().join("plugins-wasm");
     let status = run_for_status(
         Command::new("node").current_dir(&folder).arg(folder.join("walk.mjs")).args([

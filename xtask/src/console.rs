@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 
 use crate::{
     build, npm,
-    process::{cargo_command, repository_root, run_command, run_for_status},
+    process::{repository_root, run_for_status},
 };
 
 /// What drives the browser, and what looks for barriers on a page.
@@ -29,11 +29,10 @@ const CHROMIUM_VARIABLE: &str = "CHROMIUM";
 pub(crate) fn run_console() -> Result<()> {
     let chromium = find_chromium()?;
     build::build_plugins()?;
-    run_command(cargo_command().args(["build", "--quiet", "--package", "sallyport"]))?;
+    let program = build::build_host()?;
     let folder = repository_root().join("target/console");
     npm::install_packages(&folder, &SCRIPTS, &PACKAGES)?;
     let home = tempfile::tempdir()?;
-    let program = repository_root().join("target/debug/sallyport");
     let plugins = repository_root().join("plugins-wasm");
     let status = run_for_status(
         Command::new("node").current_dir(&folder).arg(folder.join("walk.mjs")).args([

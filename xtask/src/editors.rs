@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 
 use crate::{
     build, npm,
-    process::{cargo_command, repository_root, run_command, run_for_status},
+    process::{repository_root, run_for_status},
 };
 
 /// The client, and what it needs. The protocol's first version is stable in all of its second
@@ -21,11 +21,10 @@ const CLIENT_SCRIPT: (&str, &str) = ("client.mjs", include_str!("editors/client.
 /// Installs the client, and has it hold a conversation. Prints a table.
 pub(crate) fn run_editors() -> Result<()> {
     build::build_plugins()?;
-    run_command(cargo_command().args(["build", "--quiet", "--package", "sallyport"]))?;
+    let program = build::build_host()?;
     let folder = repository_root().join("target/editors");
     npm::install_packages(&folder, &[CLIENT_SCRIPT], &CLIENT_PACKAGES)?;
     let home = tempfile::tempdir()?;
-    let program = repository_root().join("target/debug/sallyport");
     let plugins = repository_root().join("plugins-wasm");
     let status = run_for_status(
         Command::new("node").current_dir(&folder).arg(folder.join(CLIENT_SCRIPT.0)).args([
