@@ -143,6 +143,18 @@ fn each_failure_of_the_service_is_said_plainly() {
     }
 }
 
+/// The key was sent without the word that the service expects before it.
+#[test]
+fn what_is_requested_is_granted_in_the_form_that_the_service_expects() {
+    for (plugin, format) in [("chatgpt-research", "Bearer {}"), ("calendar", "Basic {}")] {
+        let url = "[settings.calendar]\ncalendar_url = \"https://cal.example/ann\"\n";
+        let home = Home::new().plugins(&[plugin]).config(url);
+        home.run(&["policy", "grant", plugin, "--requested", "--yes"]).ended(0);
+        let policy = std::fs::read_to_string(home.path("policy.toml")).unwrap();
+        assert!(policy.contains(&format!("format = \"{format}\"")), "{policy}");
+    }
+}
+
 /// The definition is the one that other software uses, with more messages about failures.
 #[test]
 fn the_definition_differs_from_the_ancestors_in_messages_alone() {
