@@ -139,3 +139,23 @@ fn joiners_were_shown_as_codes() {
         Stage::with_model(Home::new().plugins(&["clock"]), vec![Reply::Text(text)])
     });
 }
+
+#[test]
+fn a_session_that_was_removed_meanwhile_was_offered_on_leaving() {
+    let leaves = |is_removed: bool| {
+        let script = vec![Reply::Text("hello there")];
+        let stage = Stage::with_model(Home::new().plugins(&["clock"]), script);
+        let mut person = Person::start_sized(&stage.home, CHAT, 24, 80);
+        let steps = [SeesLast(PROMPT), Types("go\r"), Sees("hello there"), SeesLast(PROMPT)];
+        steps.iter().for_each(|step| step.go(&mut person));
+        let sessions = stage.home.run(&["session", "list", "--output", "json"]).ended(0).json();
+        let id = sessions[0]["id"].as_str().unwrap();
+        if is_removed {
+            stage.home.run(&["session", "remove", id, "--yes"]).ended(0);
+        }
+        Types("exit\r").go(&mut person);
+        assert_eq!(person.ends(), 0, "{}", person.screen());
+        person.screen().contains("Resume with")
+    };
+    assert_eq!([leaves(false), leaves(true)], [true, false]);
+}
