@@ -10,7 +10,10 @@ use std::{
 use anyhow::{Context, Result, ensure};
 
 use super::table::{Figure, Unit};
-use crate::process::{cargo_command, repository_root, run_command, run_for_output};
+use crate::{
+    dist,
+    process::{repository_root, run_for_output},
+};
 
 /// Pairs of runs. The two programs alternate, so noise affects both alike.
 const ROUNDS: usize = 200;
@@ -34,8 +37,7 @@ struct StartRow<'a> {
 
 /// The rows of the group `start`.
 pub(super) fn measure_starts() -> Result<Vec<Figure>> {
-    run_command(cargo_command().args(["build", "--release", "--quiet", "--package", "sallyport"]))?;
-    let program = repository_root().join("target/release/sallyport");
+    let program = dist::build_program()?;
     let plugins = repository_root().join("plugins-wasm");
     let many = many_plugins(&plugins)?;
     let ratio = |name, args, goal| StartRow {

@@ -73,8 +73,8 @@ fn make_empty_folder(folder: &Path) -> Result<()> {
     Ok(fs::create_dir_all(folder)?)
 }
 
-/// Builds the program alone with the features of a release.
-fn build_program() -> Result<PathBuf> {
+/// Builds the program alone, as it is released.
+pub(crate) fn build_program() -> Result<PathBuf> {
     eprintln!("building the program …");
     run_command(cargo_command().arg("build").args(build::quiet_flag()).args([
         "--profile",
