@@ -14,37 +14,41 @@ use crate::{
 
 const LOGIN: &[&str] = &["mcp", "login", "fake", "--wait", "60"];
 
-/// A server that requires a sign-in at the identity server behind it. `change` makes another
-/// description of that server.
-fn start(change: impl Fn(&mut Value) + Send + Sync + 'static) -> IdentityServer {
+/// Where the server says who gives its tokens.
+const RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
+
+/// Where that service says how it is used.
+const SERVICE: &str = "/.well-known/oauth-authorization-server";
+
+/// A server that requires a sign-in at the identity server behind it. `change` may change what its
+/// documents say, each by its path.
+fn start(change: impl Fn(&str, &mut Value) + Send + Sync + 'static) -> IdentityServer {
     let identity = IdentityServer::start_before(move |identity, request| {
         let url = format!("http://{}", request.header("host").unwrap());
-        let document = |value: &Value| {
+        let path = request.target.as_str();
+        let document = |mut value: Value| {
+            change(path, &mut value);
             let headers = [("content-type", "application/json")];
             Some(Response::with(200, &headers, &value.to_string()))
         };
-        match request.target.as_str() {
+        match path {
             "/mcp" => Some(serve(identity, request, &url)),
-            "/.well-known/oauth-protected-resource/mcp" => document(&json!({
+            RESOURCE => document(json!({
                 "resource": format!("{url}/mcp"),
                 "authorization_servers": [url],
                 "scopes_supported": ["read", "write"],
             })),
-            "/.well-known/oauth-authorization-server" => {
-                let mut description = json!({
-                    "issuer": url,
-                    "authorization_endpoint": format!("{url}/authorize"),
-                    "token_endpoint": format!("{url}/token"),
-                    "registration_endpoint": format!("{url}/register"),
-                    "response_types_supported": ["code"],
-                    "code_challenge_methods_supported": ["S256"],
-                });
-                change(&mut description);
-                document(&description)
-            }
+            SERVICE => document(json!({
+                "issuer": url,
+                "authorization_endpoint": format!("{url}/authorize"),
+                "token_endpoint": format!("{url}/token"),
+                "registration_endpoint": format!("{url}/register"),
+                "response_types_supported": ["code"],
+                "code_challenge_methods_supported": ["S256"],
+            })),
             "/register" => {
                 let asked: Value = serde_json::from_str(&request.body).unwrap();
-                document(&json!({
+                document(json!({
                     "client_id": "the-client", "redirect_uris": asked["redirect_uris"],
                 }))
             }
@@ -60,7 +64,7 @@ fn serve(identity: &Identity, request: &Request, url: &str) -> Response {
     if identity.is_signed_in(request) {
         return answer(request);
     }
-    let metadata = format!("{url}/.well-known/oauth-protected-resource/mcp");
+    let metadata = format!("{url}{RESOURCE}");
     let challenge = format!("Bearer resource_metadata=\"{metadata}\"");
     Response::with(401, &[("www-authenticate", &challenge)], "")
 }
@@ -78,7 +82,7 @@ fn sign_in(home: &Home, identity: &IdentityServer, page: &str) -> crate::support
 
 #[test]
 fn a_server_is_signed_in_to_once_and_its_token_kept_fresh() {
-    let identity = start(|_| {});
+    let identity = start(|_, _| {});
     let home = home_of(&identity);
     let needed = "it requires a sign-in: sallyport mcp login fake";
     home.run(&["mcp", "check", "fake"]).ended(9).remarks(&[needed]);
@@ -110,29 +114,34 @@ fn a_server_is_signed_in_to_once_and_its_token_kept_fresh() {
 
 #[test]
 fn a_sign_in_that_cannot_be_used_is_refused_with_what_to_do() {
-    let set = |key: &'static str, value: Value| {
-        move |description: &mut Value| description[key] = value.clone()
-    };
-    type Change = Box<dyn Fn(&mut Value) + Send + Sync>;
     let far = "http://far.example/token";
-    let rows: [(Change, &[&str]); 4] = [
-        (
-            Box::new(set("registration_endpoint", Value::Null)),
-            &["does not register", "--client-id"],
-        ),
-        (Box::new(set("token_endpoint", json!(far))), &["unencrypted to far.example"]),
-        (Box::new(set("token_endpoint", json!("x y"))), &["sign-in"]),
-        (Box::new(set("issuer", json!("https://other.example"))), &["sign-in"]),
+    let rows = [
+        (SERVICE, "registration_endpoint", Value::Null, "does not register"),
+        (SERVICE, "registration_endpoint", Value::Null, "--client-id"),
+        (SERVICE, "token_endpoint", json!(far), "unencrypted to far.example"),
+        (SERVICE, "token_endpoint", json!("x y"), "sign-in"),
+        // Documents of another origin count no more than addresses of this network.
+        (SERVICE, "issuer", json!("https://other.example"), "sign-in"),
+        (RESOURCE, "resource", json!("https://other.example/mcp"), "sign-in"),
+        (RESOURCE, "authorization_servers", json!(["http://169.254.169.254"]), "sign-in"),
+        (RESOURCE, "authorization_servers", json!(["https://10.0.0.7"]), "sign-in"),
+        (SERVICE, "registration_endpoint", json!("https://10.0.0.7/x"), "not a public address"),
+        (SERVICE, "token_endpoint", json!("https://10.0.0.7/token"), "not a public address"),
+        (SERVICE, "authorization_endpoint", json!("https://[fd00::1]/x"), "not a public address"),
     ];
-    for (change, words) in rows {
-        let identity = start(change);
+    for (document, key, value, words) in rows {
+        let identity = start(move |path, description| {
+            if path == document {
+                description[key] = value.clone();
+            }
+        });
         let ran = home_of(&identity).run(LOGIN);
-        assert_ne!(ran.code, 0, "{words:?}");
-        ran.remarks(words);
+        assert_ne!(ran.code, 0, "{document} {key}");
+        ran.remarks(&[words]);
     }
     let plain = IdentityServer::start();
     home_of(&plain).run(LOGIN).ended(1).remarks(&["does not say where its users sign in"]);
-    let identity = start(|_| {});
+    let identity = start(|_, _| {});
     let unasked = home_of(&identity);
     let own = "headers = { Authorization = \"Bearer 0123456789\" }";
     let signed = home(&format!("{}/mcp", identity.server.url()), own);
@@ -147,7 +156,7 @@ fn a_sign_in_that_cannot_be_used_is_refused_with_what_to_do() {
 /// Another service must not give its code to this sign-in.
 #[test]
 fn an_answer_of_another_service_ends_the_sign_in() {
-    let identity = start(|_| {});
+    let identity = start(|_, _| {});
     identity.with(|state| state.issuer = Some("https://other.example"));
     let home = home_of(&identity);
     let refused = sign_in(&home, &identity, "from another service");
@@ -158,7 +167,11 @@ fn an_answer_of_another_service_ends_the_sign_in() {
 /// The application that a user has registered is used as it is.
 #[test]
 fn an_application_of_the_user_is_not_registered_again() {
-    let identity = start(|description| description["registration_endpoint"] = Value::Null);
+    let identity = start(|path, description| {
+        if path == SERVICE {
+            description["registration_endpoint"] = Value::Null;
+        }
+    });
     let home = home_of(&identity);
     let login = [LOGIN, &["--client-id", "the-client"]].concat();
     let signed_in = sign_in_by(&login, &home, &identity, |authority, path| {

@@ -62,14 +62,24 @@ pub enum AuthorizationError {
     Unusable(String),
 }
 
+/// Decides whether the discovery may send a request to an address.
+pub type MayAsk = Box<dyn Fn(&Url) -> bool + Send + Sync>;
+
 /// Sends the requests of the discovery.
-struct DiscoveryClient(Client);
+struct DiscoveryClient {
+    client: Client,
+    may_ask: MayAsk,
+}
 
 impl OAuthHttpClient for DiscoveryClient {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
             let request = reqwest::Request::try_from(request.request)?;
-            let mut response = self.0.execute(request).await?;
+            if !(self.may_ask)(request.url()) {
+                let host = request.url().host_str().unwrap_or_default().to_owned();
+                return Err(format!("{host} is not a public address").into());
+            }
+            let mut response = self.client.execute(request).await?;
             let mut answer = http::Response::builder().status(response.status());
             if let Some(headers) = answer.headers_mut() {
                 headers.clone_from(response.headers());
@@ -89,16 +99,18 @@ impl OAuthHttpClient for DiscoveryClient {
 
 /// Finds out how users sign in to the server at an address, and registers this program at the service
 /// unless the user has registered an application. The service is to send the browser to `redirect`.
+/// `may_ask` checks each address before a request; the client checks what names lead to.
 ///
 /// # Errors
 ///
 /// The server offers no sign-in, or it cannot be used.
 pub async fn discover_authorization(
     server: ServerAddress,
+    may_ask: MayAsk,
     redirect: &str,
     application: Option<RegisteredApplication>,
 ) -> Result<ServerAuthorization, AuthorizationError> {
-    let http = Arc::new(DiscoveryClient(server.client));
+    let http = Arc::new(DiscoveryClient { client: server.client, may_ask });
     let manager = AuthorizationManager::new_with_oauth_http_client(server.url, http).await;
     let mut manager = manager.map_err(unusable)?;
     let resolution = manager.resolve_metadata().await.map_err(unusable)?;

@@ -18,7 +18,7 @@ mod transport;
 
 pub use answer::{ServerAnswer, output_bytes};
 pub use authorization::{
-    AuthorizationError, RegisteredApplication, ServerAuthorization, discover_authorization,
+    AuthorizationError, MayAsk, RegisteredApplication, ServerAuthorization, discover_authorization,
 };
 pub use connection::{ConnectionLimits, ServerConnection, ServerError};
 pub use http_messages::{ServerAddress, is_reserved_header};

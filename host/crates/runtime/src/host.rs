@@ -569,7 +569,13 @@ pub(crate) fn open_inspection_gate(
         audit: None,
         grant_desk: Arc::default(),
         approval_hook: None,
-        // A server that lists its tools may need an account.
-        connections: open_store(settings).ok().map(|store| open_connections(settings, &store)),
+        connections: existing_connections(settings),
     })
+}
+
+/// The accounts of an earlier run, which a server that lists its tools may need. A look at plugins
+/// creates no state folder.
+fn existing_connections(settings: &HostSettings) -> Option<Arc<ConnectionDesk>> {
+    let store = settings.paths.state.is_dir().then(|| open_store(settings)).transpose().ok()??;
+    Some(open_connections(settings, &store))
 }

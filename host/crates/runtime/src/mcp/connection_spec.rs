@@ -25,6 +25,9 @@ use crate::{
     },
 };
 
+/// Why a server that is a program needs no sign-in.
+pub(super) const IS_PROGRAM: &str = "it is a program of this machine";
+
 /// A server as it is configured, checked.
 pub(super) enum ServerEndpoint {
     /// A program of this machine.
@@ -156,7 +159,7 @@ impl ServerEndpoint {
     /// Why users do not sign in to the server; `None` if they can.
     pub(super) fn sign_in_obstacle(&self) -> Option<&'static str> {
         match self {
-            Self::Program { .. } => Some("it is a program of this machine"),
+            Self::Program { .. } => Some(IS_PROGRAM),
             Self::Address { headers, .. } if headers.contains_key(AUTHORIZATION) => {
                 Some("its headers sign it in")
             }

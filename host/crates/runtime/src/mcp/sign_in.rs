@@ -22,13 +22,14 @@ use sallyport_mcp_client::{
     AuthorizationError, RegisteredApplication, ServerAddress, ServerAuthorization,
     discover_authorization,
 };
+use sallyport_policy::{is_public_address, is_this_machine};
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
-use url::Url;
+use url::{Host, Url};
 
 use super::{
     McpServerPlugin, ServerPolicy,
-    connection_spec::{AddressSpec, ConnectionSpec},
+    connection_spec::{AddressSpec, ConnectionSpec, IS_PROGRAM},
     running::McpStartError,
     settings::McpServerError,
 };
@@ -80,6 +81,9 @@ pub enum ServerSignInError {
     /// Tokens would cross the network unencrypted.
     #[error("its tokens would be sent unencrypted to {0}")]
     Unsafe(String),
+    /// The service is at an address of this machine or of the private network.
+    #[error("its sign-in leads to {0}, which is not a public address")]
+    NotPublic(String),
     /// The sign-in cannot begin.
     #[error(transparent)]
     Login(#[from] LoginError),
@@ -114,6 +118,7 @@ impl ServerSignInError {
             | Self::NotAllowed(_)
             | Self::Authorization(AuthorizationError::Unusable(_))
             | Self::Unsafe(_)
+            | Self::NotPublic(_)
             | Self::Login(_)
             | Self::File { .. } => None,
         }
@@ -154,10 +159,16 @@ pub async fn begin_server_sign_in(
     let address = reachable_address(settings, &server)?;
     let listener = CallbackListener::open(name.as_str(), None).await.map_err(LoginError::from)?;
     let server = sign_in_address(&address).map_err(ServerSignInError::NotAllowed)?;
-    let found = discover_authorization(server, listener.redirect(), application).await?;
+    let own = address.url.clone();
+    let may_ask = Box::new(move |url: &Url| may_be_asked(&own, url));
+    let found = discover_authorization(server, may_ask, listener.redirect(), application).await?;
     for url in [&found.auth_url, &found.token_url] {
+        let host = || url.host_str().unwrap_or_default().to_owned();
         if !is_safe_for_tokens(url) {
-            return Err(ServerSignInError::Unsafe(url.host_str().unwrap_or_default().to_owned()));
+            return Err(ServerSignInError::Unsafe(host()));
+        }
+        if !may_be_asked(&address.url, url) {
+            return Err(ServerSignInError::NotPublic(host()));
         }
     }
     let file = SignInFile::new(address.url, listener.redirect(), found);
@@ -182,11 +193,30 @@ fn reachable_address(
     let policy = ServerPolicy { grant: &grant, proxies: policy.proxy() };
     match server.endpoint.connection_spec(policy, &settings.env, None) {
         Ok(ConnectionSpec::Address(address)) => Ok(address),
-        Ok(ConnectionSpec::Process(_)) => Err(ServerSignInError::NotNeeded(name(), "")),
+        Ok(ConnectionSpec::Process(_)) => Err(ServerSignInError::NotNeeded(name(), IS_PROGRAM)),
         Err(McpStartError::Denied(_)) => {
             Err(ServerSignInError::NotAllowed(server.endpoint.describe_missing_grant(&name())))
         }
         Err(error) => Err(ServerSignInError::NotAllowed(error.to_string())),
+    }
+}
+
+/// Whether a sign-in to `server` may send requests to an address: to the server itself, and to public
+/// ones. Only a server of this machine may name this machine, because another one could make us ask
+/// what only this machine can reach.
+fn may_be_asked(server: &Url, url: &Url) -> bool {
+    if url.host() == server.host() {
+        return true;
+    }
+    if is_this_machine(url) {
+        return is_this_machine(server);
+    }
+    match url.host() {
+        Some(Host::Ipv4(address)) => is_public_address(address.into()),
+        Some(Host::Ipv6(address)) => is_public_address(address.into()),
+        // What a name leads to is checked when it is resolved.
+        Some(Host::Domain(_)) => true,
+        None => false,
     }
 }
 
@@ -248,6 +278,36 @@ impl SignInFile {
                 resource: self.resource,
                 issuer: self.issuer,
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_names_no_service_that_only_this_machine_can_reach() {
+        let far = "https://mcp.example.com/mcp";
+        let here = "http://127.0.0.1:4000/mcp";
+        let rows = [
+            (far, "https://login.example.com/token", true),
+            (far, "https://9.9.9.9/token", true),
+            (far, "https://127.0.0.1/token", false),
+            (far, "http://localhost:8080/token", false),
+            (far, "http://[::1]/token", false),
+            (far, "https://10.0.0.7/token", false),
+            (far, "https://169.254.169.254/latest", false),
+            (far, "https://[fd00::1]/token", false),
+            (far, "https://[::ffff:10.0.0.7]/token", false),
+            ("https://10.0.0.7/mcp", "https://10.0.0.7:8443/token", true),
+            ("https://10.0.0.7/mcp", "https://10.0.0.8/token", false),
+            (here, "http://localhost:8080/token", true),
+            (here, "https://10.0.0.7/token", false),
+        ];
+        for (server, url, want) in rows {
+            let parsed = [server, url].map(|text| Url::parse(text).unwrap());
+            assert_eq!(may_be_asked(&parsed[0], &parsed[1]), want, "{server} {url}");
         }
     }
 }
