@@ -246,6 +246,22 @@ fn a_duration_was_refused() {
     check(&scenario, || Stage::new(Home::new().plugins(&["timer"]).policy(policy)));
 }
 
+const TIME_ZONE: &str = r#"{"code":"from zoneinfo import ZoneInfo; ZoneInfo('Europe/Berlin')"}"#;
+
+#[test]
+fn time_zones_of_python_had_no_data_and_no_explanation() {
+    let policy = "[plugin.python]\nscratch = [{ name = \"sandbox\", mount = \"/sandbox\" }]\n\n\
+                  [[rule]]\ntool = \"python.*\"\ndecision = \"allow\"\n";
+    let scenario = Scenario {
+        name: "time_zones_without_data",
+        before: "no data, although \"the standard library is there\"",
+        args: &["call", "python.execute", TIME_ZONE],
+        steps: &[],
+        code: Some(0),
+    };
+    check(&scenario, || Stage::new(Home::new().plugins(&["python"]).policy(policy)));
+}
+
 #[test]
 fn learning_right_after_a_refusal_said_that_nothing_was_refused() {
     let scenario = Scenario {
