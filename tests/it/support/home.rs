@@ -12,7 +12,10 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::patience::{self, Heard, end_of};
+use super::{
+    patience::{self, Heard, end_of},
+    token_search::find_token,
+};
 
 /// The program's own folder in the home of its user.
 const OWN: &str = "sallyport";
@@ -20,9 +23,12 @@ const OWN: &str = "sallyport";
 /// The home of a user: the program's own folder in it, and whatever else a test needs.
 pub(crate) struct Home {
     /// Whoever still needs the folder holds it.
-    pub(crate) folder: Arc<TempDir>,
+    pub(crate) folder: Arc<HomeFolder>,
     env: Vec<(String, String)>,
 }
+
+/// The folder of a home. When the test has ended, nothing in it may contain a token.
+pub(crate) struct HomeFolder(TempDir);
 
 /// A finished run of the program.
 #[derive(Debug)]
@@ -72,6 +78,23 @@ pub(crate) fn page_component(plugin: &str) -> Vec<u8> {
     built(&repository().join(path), "guests")
 }
 
+impl HomeFolder {
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for HomeFolder {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        if let Some(file) = find_token(self.path()) {
+            panic!("a token is in {}", file.display());
+        }
+    }
+}
+
 impl Home {
     /// An empty home. What is compiled in it is shared with the other tests, which saves minutes.
     pub(crate) fn new() -> Self {
@@ -87,7 +110,7 @@ impl Home {
         patience::watch();
         let folder = TempDir::with_prefix("sallyport-it-").unwrap();
         fs::create_dir_all(folder.path().join(OWN).join("plugins")).unwrap();
-        Self { folder: Arc::new(folder), env: Vec::new() }
+        Self { folder: Arc::new(HomeFolder(folder)), env: Vec::new() }
     }
 
     /// Adds plugins of the repository.

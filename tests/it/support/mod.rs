@@ -20,6 +20,7 @@ pub(crate) mod registry;
 pub(crate) mod running;
 pub(crate) mod server;
 pub(crate) mod terminal;
+mod token_search;
 pub(crate) mod transcript;
 pub(crate) mod warden;
 pub(crate) mod wat;

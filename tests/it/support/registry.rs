@@ -14,10 +14,9 @@ use sallyport_runtime::{
 };
 use sallyport_sandbox::{Compiler, SystemResolver};
 use serde_json::Value;
-use tempfile::TempDir;
 use tokio::{runtime::Runtime, task::JoinHandle};
 
-use super::{Home, patience};
+use super::{Home, home::HomeFolder, patience};
 
 /// The plugins of a home, loaded.
 pub(crate) struct Tools {
@@ -25,7 +24,7 @@ pub(crate) struct Tools {
     pub(crate) settings: HostSettings,
     pub(crate) registry: Arc<Registry>,
     runtime: Runtime,
-    _folder: Arc<TempDir>,
+    _folder: Arc<HomeFolder>,
 }
 
 impl Tools {
