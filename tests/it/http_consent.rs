@@ -303,12 +303,12 @@ fn nobody_is_asked_more_often_than_a_call_may_send() {
 fn questions_of_requests_at_once_stand_beside_each_other() {
     let server = Server::saying("hello");
     let (question, is_open) = Question::new();
-    let tools = Guarded::by(question.asked_by(hostile(&server, "limits = { time = \"2s\" }")));
+    let tools = Guarded::by(question.asked_by(hostile(&server, "limits = { time = \"5s\" }")));
     let three = json!({ "requests": vec![to(&server); 3] });
     let call = tools.spawn(tools.begin("fetches_at_once", &three));
     (0..3).for_each(|_| is_open.recv_timeout(PATIENCE).unwrap());
     question.answered.notify_one();
-    (0..8).for_each(|_| some_time());
+    (0..20).for_each(|_| some_time());
     // Two questions are still open, so the clock stands.
     (0..2).for_each(|_| question.answered.notify_one());
     assert_eq!(data(&tools.wait(call).unwrap()), &json!(["200", "200", "200"]));
