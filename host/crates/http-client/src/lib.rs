@@ -9,7 +9,7 @@ mod address_check;
 
 use std::{error::Error, sync::Arc, time::Duration};
 
-use reqwest::{ClientBuilder, redirect};
+use reqwest::{ClientBuilder, Response, redirect};
 use rustls::{ClientConfig, RootCertStore, crypto};
 use rustls_platform_verifier::BuilderVerifierExt;
 
@@ -17,6 +17,25 @@ pub use address_check::{AddressCheck, AddressRefused, refused_address};
 
 /// Longest wait for a connection. A server that takes longer is treated as unreachable.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(15);
+
+/// Reads the body of an answer. `None` if it is longer than `bytes_max`; the rest of it is not read.
+///
+/// # Errors
+///
+/// The connection breaks.
+pub async fn read_body(
+    mut response: Response,
+    bytes_max: usize,
+) -> Result<Option<Vec<u8>>, reqwest::Error> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > bytes_max {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body))
+}
 
 /// TLS cannot be set up, mostly because the system's certificates cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use reqwest::Client;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, OAuthClientConfig, OAuthHttpClient, OAuthHttpClientError,
-    OAuthHttpClientFuture, OAuthHttpRequest,
+    AuthError, AuthorizationManager, OAuthClientConfig, OAuthHttpClient, OAuthHttpClientFuture,
+    OAuthHttpRequest,
 };
 use sallyport_contract::{Secret, text};
+use sallyport_http_client::read_body;
 use url::Url;
 
 use crate::{connection::SERVER_TEXT_CHARS_MAX, http_messages::ServerAddress};
@@ -79,20 +80,14 @@ impl OAuthHttpClient for DiscoveryClient {
                 let host = request.url().host_str().unwrap_or_default().to_owned();
                 return Err(format!("{host} is not a public address").into());
             }
-            let mut response = self.client.execute(request).await?;
+            let response = self.client.execute(request).await?;
             let mut answer = http::Response::builder().status(response.status());
             if let Some(headers) = answer.headers_mut() {
                 headers.clone_from(response.headers());
             }
-            let mut body = Vec::new();
-            while let Some(chunk) = response.chunk().await? {
-                if body.len() + chunk.len() > ANSWER_BYTES_MAX {
-                    let message = format!("its answer is longer than {ANSWER_BYTES_MAX} bytes");
-                    return Err(OAuthHttpClientError::from(message));
-                }
-                body.extend_from_slice(&chunk);
-            }
-            Ok(answer.body(body)?)
+            let body = read_body(response, ANSWER_BYTES_MAX).await?;
+            let too_long = || format!("its answer is longer than {ANSWER_BYTES_MAX} bytes");
+            Ok(answer.body(body.ok_or_else(too_long)?)?)
         })
     }
 }

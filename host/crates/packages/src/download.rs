@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::{Client, Response, StatusCode, header, redirect};
 use sallyport_contract::services::PackageFetchError;
-use sallyport_http_client::client_builder;
+use sallyport_http_client::{client_builder, read_body};
 use url::Url;
 
 /// Maximum wait for a complete response. A guest waits for it within its own time limit.
@@ -55,7 +55,7 @@ pub(crate) async fn fetch_page(
     let Some(response) = check_response(request.send().await)? else { return Ok(None) };
     let (url, header) = (response.url().clone(), response.headers().get(header::CONTENT_TYPE));
     let media_type = header.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
-    let bytes = read_body(response, PAGE_BYTES_MAX).await?;
+    let bytes = read_answer(response, PAGE_BYTES_MAX).await?;
     Ok(Some(IndexPage { url, media_type, text: String::from_utf8_lossy(&bytes).into_owned() }))
 }
 
@@ -65,7 +65,7 @@ pub(crate) async fn fetch_wheel(
     url: Url,
 ) -> Result<Option<Vec<u8>>, PackageFetchError> {
     match check_response(client.get(url).send().await)? {
-        Some(response) => read_body(response, WHEEL_BYTES_MAX).await.map(Some),
+        Some(response) => read_answer(response, WHEEL_BYTES_MAX).await.map(Some),
         None => Ok(None),
     }
 }
@@ -81,15 +81,10 @@ fn check_response(
     }
 }
 
-async fn read_body(mut response: Response, bytes_max: usize) -> Result<Vec<u8>, PackageFetchError> {
-    let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| connection_error(&error))? {
-        if bytes.len() + chunk.len() > bytes_max {
-            return Err(index_unavailable(&format!("it sent more than {} MiB", bytes_max >> 20)));
-        }
-        bytes.extend_from_slice(&chunk);
-    }
-    Ok(bytes)
+async fn read_answer(response: Response, bytes_max: usize) -> Result<Vec<u8>, PackageFetchError> {
+    let body = read_body(response, bytes_max).await.map_err(|error| connection_error(&error))?;
+    let too_long = || index_unavailable(&format!("it sent more than {} MiB", bytes_max >> 20));
+    body.ok_or_else(too_long)
 }
 
 /// Returns an error for a guest. It omits the address, which may contain the operator's password.

@@ -8,7 +8,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use reqwest::{Client, Response, StatusCode, redirect};
 use sallyport_http_client::{
-    AddressCheck, AddressRefused, client_builder, error_and_causes, refused_address,
+    AddressCheck, AddressRefused, client_builder, error_and_causes, read_body, refused_address,
 };
 use thiserror::Error as ThisError;
 use url::{Host, Url};
@@ -150,7 +150,7 @@ fn build_client(is_https: bool, rules: DownloadRules) -> Result<Client, String> 
 }
 
 async fn read_file(
-    mut response: Response,
+    response: Response,
     bytes_max: u64,
     failed: impl Fn(&reqwest::Error) -> DownloadError,
 ) -> Result<Vec<u8>, DownloadError> {
@@ -158,14 +158,8 @@ async fn read_file(
     if response.content_length().is_some_and(|length| length > bytes_max) {
         return Err(too_large);
     }
-    let mut bytes = Vec::new();
-    while let Some(part) = response.chunk().await.map_err(|error| failed(&error))? {
-        if (bytes.len() + part.len()) as u64 > bytes_max {
-            return Err(too_large);
-        }
-        bytes.extend_from_slice(&part);
-    }
-    Ok(bytes)
+    let body = read_body(response, usize::try_from(bytes_max).unwrap_or(usize::MAX)).await;
+    body.map_err(|error| failed(&error))?.ok_or(too_large)
 }
 
 /// The last cause of an error, which says what happened. The outer ones repeat the address.

@@ -94,8 +94,8 @@ pub use manifest::{
 };
 pub use net::{
     NetGrant, NetPattern, NetPatternError, NetPermit, ReachableAddresses, RequestFormError,
-    UrlOrigin, is_plain_path, is_public_address, is_this_machine, parse_request, rebuild_url,
-    url_without_secrets,
+    UrlOrigin, is_plain_path, is_public_address, is_this_machine, literal_addresses, parse_request,
+    rebuild_url, url_without_secrets,
 };
 pub use policy::{Policy, PolicyFile};
 pub use proxy::{ProxyAddress, ProxyTable};

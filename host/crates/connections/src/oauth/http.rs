@@ -8,10 +8,10 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use reqwest::{Client, Response};
 use sallyport_contract::Secret;
-use sallyport_http_client::{AddressCheck, client_builder, refused_address};
-use sallyport_policy::is_public_address;
+use sallyport_http_client::{AddressCheck, client_builder, read_body, refused_address};
+use sallyport_policy::{is_public_address, literal_addresses};
 use serde_json::Value;
-use url::{Host, Url};
+use url::Url;
 
 use crate::AuthConfig;
 
@@ -78,7 +78,7 @@ impl ServiceHttp {
         let form_type = "application/x-www-form-urlencoded";
         let request = request.header("content-type", form_type).body(form_body(auth, form));
         let response = request.send().await.map_err(|error| connection_error(&error))?;
-        read_body(response).await
+        read_answer(response).await
     }
 
     /// Fetches JSON with a token.
@@ -91,7 +91,7 @@ impl ServiceHttp {
         let sent = self.client.get(url.clone()).bearer_auth(token.expose()).send().await;
         let response = sent.map_err(|error| connection_error(&error))?;
         let is_success = response.status().is_success();
-        let body = read_body(response).await?;
+        let body = read_answer(response).await?;
         let not_json = || ServiceHttpError::Failed("its answer is not understood".to_owned());
         let value = serde_json::from_slice(&body).ok().filter(|_| is_success);
         value.ok_or_else(not_json)
@@ -109,15 +109,9 @@ fn form_body(auth: &AuthConfig, form: &[(&str, &str)]) -> String {
     body.finish()
 }
 
-async fn read_body(mut response: Response) -> Result<Vec<u8>, ServiceHttpError> {
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| connection_error(&error))? {
-        if body.len() + chunk.len() > ANSWER_BYTES_MAX {
-            return Err(ServiceHttpError::TooLong);
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
+async fn read_answer(response: Response) -> Result<Vec<u8>, ServiceHttpError> {
+    let body = read_body(response, ANSWER_BYTES_MAX).await;
+    body.map_err(|error| connection_error(&error))?.ok_or(ServiceHttpError::TooLong)
 }
 
 /// The reason without the address, whose query could be private.
@@ -136,13 +130,11 @@ fn connection_error(error: &reqwest::Error) -> ServiceHttpError {
 
 /// Checks a host that is an address. This machine is allowed, since the definition names it.
 fn check_literal_address(url: &Url) -> Result<(), ServiceHttpError> {
-    let address = match url.host() {
-        Some(Host::Ipv4(address)) => IpAddr::from(address),
-        Some(Host::Ipv6(address)) => IpAddr::from(address),
-        Some(Host::Domain(_)) | None => return Ok(()),
-    };
-    let is_allowed = is_public_address(address) || address.is_loopback();
-    is_allowed.then_some(()).ok_or_else(|| ServiceHttpError::NotPublic(address.to_string()))
+    let is_allowed = |address: &IpAddr| is_public_address(*address) || address.is_loopback();
+    match literal_addresses(url).into_iter().find(|address| !is_allowed(address)) {
+        Some(address) => Err(ServiceHttpError::NotPublic(address.to_string())),
+        None => Ok(()),
+    }
 }
 
 /// Whether the name of a service may lead to an address: a public one, and "localhost" to this machine.

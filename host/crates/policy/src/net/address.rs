@@ -104,7 +104,7 @@ pub(crate) fn single_address_range(addr: IpAddr) -> IpNet {
 
 /// Returns the addresses that the host of a URL determines: the address of a literal, the loopback
 /// addresses of `localhost`. Any other name has to be resolved.
-pub(crate) fn literal_addresses(url: &Url) -> Vec<IpAddr> {
+pub fn literal_addresses(url: &Url) -> Vec<IpAddr> {
     match url.host() {
         Some(Host::Ipv4(addr)) => vec![addr.into()],
         Some(Host::Ipv6(addr)) => vec![addr.into()],

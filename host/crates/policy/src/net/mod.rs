@@ -18,7 +18,7 @@ pub mod pattern;
 pub(crate) mod port;
 pub mod request_url;
 
-pub use address::{is_public_address, is_this_machine};
+pub use address::{is_public_address, is_this_machine, literal_addresses};
 pub use grant::{NetGrant, NetPermit, ReachableAddresses, url_without_secrets};
 pub use origin::{UrlOrigin, UrlOriginError};
 pub use path::is_plain_path;
