@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sallyport_connections::AccountService;
-use sallyport_contract::{AdmittedCall, LOCAL_USER, Secret};
+use sallyport_contract::{AdmittedCall, CallFailure, LOCAL_USER, PluginName, Secret};
 use sallyport_sandbox::AccountCredential;
 
 use super::{Gate, authorizer::PluginAuthorizer};
@@ -48,6 +48,22 @@ impl PluginAuthorizer {
         Some(token.into_credential().value)
     }
 
+    /// The same, after the user could connect an account that is missing.
+    ///
+    /// # Errors
+    ///
+    /// The failure of the call, with the sentence that mends it.
+    pub(crate) async fn ensured_credential(
+        &self,
+        call: &AdmittedCall,
+    ) -> Result<Option<Secret>, CallFailure> {
+        if let Some(credential) = self.account_credential(call).await {
+            return Ok(Some(credential));
+        }
+        self.ensure_account(call).await?;
+        Ok(self.account_credential(call).await)
+    }
+
     /// Renews the account after a service refused a token. `refused` is the header that carried it.
     /// Returns whether there is another token.
     pub(crate) async fn renew_account_token(&self, call: &AdmittedCall, refused: &Secret) -> bool {
@@ -76,9 +92,7 @@ impl PluginAuthorizer {
     }
 
     pub(super) fn connection_desk(&self) -> Result<&Arc<ConnectionDesk>, AccountError> {
-        self.gate().connections.as_ref().ok_or_else(|| AccountError::NotConnected {
-            plugin: self.plugin_info().manifest.name.clone(),
-        })
+        self.gate().connection_desk(&self.plugin_info().manifest.name)
     }
 }
 
@@ -93,10 +107,13 @@ impl Gate {
         service: &Arc<AccountService>,
         user: &str,
     ) -> Result<AccountToken, AccountError> {
-        let not_connected = || AccountError::NotConnected { plugin: service.plugin.clone() };
-        let desk = self.connections.as_ref().ok_or_else(not_connected)?;
-        let token = desk.usable_token(service, user).await?;
+        let token = self.connection_desk(&service.plugin)?.usable_token(service, user).await?;
         Ok(self.known_token(service, user, "access token", token))
+    }
+
+    fn connection_desk(&self, plugin: &PluginName) -> Result<&Arc<ConnectionDesk>, AccountError> {
+        let not_connected = || AccountError::NotConnected { plugin: plugin.clone() };
+        self.connections.as_ref().ok_or_else(not_connected)
     }
 
     fn known_token(

@@ -153,24 +153,19 @@ impl McpServerPlugin {
         &self.digest
     }
 
-    /// The service at which its users sign in, if a sign-in has found it out.
-    pub(crate) fn own_account_service(&self) -> Option<&Arc<AccountService>> {
-        self.account_service.as_ref()
-    }
-
     /// Finds out its tools: from an earlier start, or by starting it under this policy, if there is
-    /// one. `credential` signs in to a server at an address.
+    /// one. `credential` signs in to a server at an address, and is asked for only then.
     pub(crate) async fn find_tools(
         &self,
         policy: Option<ServerPolicy<'_>>,
-        credential: Option<Secret>,
+        credential: impl Future<Output = Option<Secret>>,
         start_time_max: Duration,
     ) {
         let known = match (self.tool_file.read(), policy) {
             (Some(tools), _) => Ok(tools),
             (None, None) => Err("its tools are not known yet".to_owned()),
             (None, Some(policy)) => {
-                self.start_for_tools(policy, credential.as_ref(), start_time_max).await
+                self.start_for_tools(policy, credential.await.as_ref(), start_time_max).await
             }
         };
         // It is called once.
@@ -279,10 +274,10 @@ impl McpServerPlugin {
     }
 
     async fn run_in_slot(&self, authorizer: &PluginAuthorizer, call: &AdmittedCall) -> CallReport {
-        if let Err(failure) = authorizer.ensure_account(call).await {
-            return Outcome::Failed(failure).into();
-        }
-        let credential = authorizer.account_credential(call).await;
+        let credential = match authorizer.ensured_credential(call).await {
+            Ok(credential) => credential,
+            Err(failure) => return Outcome::Failed(failure).into(),
+        };
         if let Ok(report) = self.run_signed_in(authorizer, call, credential.as_ref()).await {
             return report;
         }

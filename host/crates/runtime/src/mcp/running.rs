@@ -1,6 +1,6 @@
 //! A server that runs: the connection to it, and its process behind the walls if it is one.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use sallyport_contract::Denial;
 use sallyport_http_client::{AddressCheck, client_builder};
@@ -75,7 +75,10 @@ impl RunningServer {
                 (list_tools(opening).await, Some(process))
             }
             ConnectionSpec::Address(address) => {
-                let address = server_address(address).map_err(McpStartError::Client)?;
+                let (is_https, allowed) = (address.url.scheme() == "https", address.clone());
+                let may_reach = move |_: &str, to| allowed.allows_address(to);
+                let address = server_address(address, is_https, may_reach);
+                let address = address.map_err(McpStartError::Client)?;
                 (list_tools(ServerConnection::open_address(address, limits)).await, None)
             }
         };
@@ -127,11 +130,15 @@ async fn list_tools(
     Ok((connection, tools))
 }
 
-/// A server at an address, with a client that connects only to what the policy allows.
-fn server_address(spec: &AddressSpec) -> Result<ServerAddress, String> {
-    let builder = client_builder(spec.url.scheme() == "https").map_err(|e| e.to_string())?;
-    let allowed = spec.clone();
-    let check = AddressCheck::new(move |_, address| allowed.allows_address(address));
+/// A server at an address, with a client that connects a name only to the addresses that `may_reach`
+/// allows for it.
+pub(super) fn server_address(
+    spec: &AddressSpec,
+    is_https: bool,
+    may_reach: impl Fn(&str, IpAddr) -> bool + Send + Sync + 'static,
+) -> Result<ServerAddress, String> {
+    let builder = client_builder(is_https).map_err(|e| e.to_string())?;
+    let check = AddressCheck::new(may_reach);
     let client = builder.dns_resolver(Arc::new(check)).build().map_err(|e| e.to_string())?;
     Ok(ServerAddress { client, url: spec.url.clone(), headers: spec.headers.clone() })
 }

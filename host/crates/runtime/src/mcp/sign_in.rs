@@ -6,7 +6,6 @@
 
 use std::{
     io,
-    net::IpAddr,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -17,20 +16,19 @@ use sallyport_connections::{
     oauth::{CallbackListener, may_reach_service},
 };
 use sallyport_contract::{PluginName, Secret};
-use sallyport_http_client::{AddressCheck, client_builder};
 use sallyport_mcp_client::{
     AuthorizationError, RegisteredApplication, ServerAddress, ServerAuthorization,
     discover_authorization,
 };
-use sallyport_policy::{is_public_address, is_this_machine};
+use sallyport_policy::{is_public_address, is_this_machine, literal_addresses};
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
-use url::{Host, Url};
+use url::Url;
 
 use super::{
     McpServerPlugin, ServerPolicy,
     connection_spec::{AddressSpec, ConnectionSpec, IS_PROGRAM},
-    running::McpStartError,
+    running::{McpStartError, server_address},
     settings::McpServerError,
 };
 use crate::{
@@ -211,13 +209,8 @@ fn may_be_asked(server: &Url, url: &Url) -> bool {
     if is_this_machine(url) {
         return is_this_machine(server);
     }
-    match url.host() {
-        Some(Host::Ipv4(address)) => is_public_address(address.into()),
-        Some(Host::Ipv6(address)) => is_public_address(address.into()),
-        // What a name leads to is checked when it is resolved.
-        Some(Host::Domain(_)) => true,
-        None => false,
-    }
+    // What any other name leads to is checked when it is resolved.
+    url.has_host() && literal_addresses(url).into_iter().all(is_public_address)
 }
 
 /// The server with a client that reaches it where the policy allows it, and services of public
@@ -225,14 +218,10 @@ fn may_be_asked(server: &Url, url: &Url) -> bool {
 fn sign_in_address(server: &AddressSpec) -> Result<ServerAddress, String> {
     let allowed = server.clone();
     let own_name = server.url.host_str().unwrap_or_default().to_owned();
-    let check = AddressCheck::new(move |name: &str, address: IpAddr| match name == own_name {
+    server_address(server, true, move |name, address| match name == own_name {
         true => allowed.allows_address(address),
         false => may_reach_service(name, address),
-    });
-    let builder = client_builder(true).map_err(|error| error.to_string())?;
-    let client = builder.dns_resolver(Arc::new(check)).build();
-    let client = client.map_err(|error| error.to_string())?;
-    Ok(ServerAddress { client, url: server.url.clone(), headers: server.headers.clone() })
+    })
 }
 
 impl SignInFile {

@@ -203,11 +203,11 @@ async fn list_server_tools(parts: &LoadParts<'_>, candidates: &[PluginCandidate]
             let proxies = policy.proxy();
             Some(async move {
                 let policy = ServerPolicy { grant: &grant, proxies };
-                let credential = match server.own_account_service().filter(|_| may_start) {
-                    Some(service) => parts.gate.user_token(service, LOCAL_USER).await.ok(),
-                    None => None,
+                let credential = async {
+                    let service = server.account_service()?;
+                    let token = parts.gate.user_token(service, LOCAL_USER).await.ok()?;
+                    Some(token.into_credential().value)
                 };
-                let credential = credential.map(|token| token.into_credential().value);
                 server.find_tools(may_start.then_some(policy), credential, start_time_max).await;
             })
         }
