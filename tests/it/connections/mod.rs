@@ -3,7 +3,9 @@
 mod calendar;
 mod chat;
 mod definitions;
+mod github;
 mod google_mail;
+mod home_assistant;
 pub(crate) mod logins;
 mod refreshes;
 mod requests;

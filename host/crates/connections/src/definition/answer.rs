@@ -63,6 +63,8 @@ pub struct ServiceAnswer {
     pub link: Option<String>,
     /// The seconds of the header `Retry-After`, or its date, as written.
     pub retry_after: Option<String>,
+    /// Whether a header says that no request is left (`X-RateLimit-Remaining: 0`).
+    pub is_quota_used: bool,
     /// The body.
     pub body: Vec<u8>,
 }
@@ -246,13 +248,19 @@ impl Default for PageState {
 
 impl ServiceAnswer {
     fn failed(&self, message: String, code: Option<String>) -> AnswerFailure {
-        let message = match &self.retry_after {
-            Some(wait) if self.status == 429 || self.status == 503 => {
+        let is_waited_for = matches!(self.status, 403 | 429 | 503);
+        let message = match self.retry_after.as_deref().filter(|_| is_waited_for) {
+            Some(wait) if wait.parse::<u64>().is_ok() => {
                 format!("{message} (try again after {wait} seconds)")
             }
-            _ => message,
+            Some(date) => format!("{message} (try again after {date})"),
+            None => message,
         };
-        AnswerFailure { message, facts: FailureFacts::from_answer(self.status, code) }
+        let facts = FailureFacts::from_answer(self.status, code);
+        // Some services answer 403 instead of 429.
+        let is_limited = self.status == 403 && (self.retry_after.is_some() || self.is_quota_used);
+        let facts = if is_limited { facts.with_rate_limit() } else { facts };
+        AnswerFailure { message, facts }
     }
 
     /// The failure of an answer that is not JSON.

@@ -89,6 +89,11 @@ impl FailureFacts {
         Self { kind, status: Some(status), code, is_timeout: false }
     }
 
+    /// The same failure, for the reason that too many requests were sent.
+    pub(super) fn with_rate_limit(self) -> Self {
+        Self { kind: FailureKind::Unavailable, ..self }
+    }
+
     /// The classes that it belongs to, the closest first.
     fn classes(&self) -> Vec<FailureClass> {
         let code = self.code.as_deref().map(normal_form).unwrap_or_default();
@@ -97,7 +102,7 @@ impl FailureFacts {
             _ if self.is_timeout => Some(FailureClass::Timeout),
             (Some(429), _) => Some(FailureClass::TooMany),
             (Some(403), _) if is_about_quota => Some(FailureClass::TooMany),
-            // A component that expects a later call to succeed has met a limit.
+            // A later call can succeed, so a limit was met.
             (Some(403), FailureKind::Unavailable) => Some(FailureClass::TooMany),
             (Some(401), _) | (_, FailureKind::AuthRequired) => Some(FailureClass::SignIn),
             (Some(403), _) => Some(FailureClass::Forbidden),

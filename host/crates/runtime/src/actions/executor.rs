@@ -189,6 +189,7 @@ fn service_answer(answer: ActionAnswer) -> ServiceAnswer {
         media_type,
         link: header("link"),
         retry_after: header("retry-after"),
+        is_quota_used: header("x-ratelimit-remaining").as_deref() == Some("0"),
         body: answer.body,
     }
 }

@@ -6,7 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header::USER_AGENT};
 use http_body_util::{BodyExt, Full};
 use sallyport_contract::{AdmittedCall, CallFailure, CallReport, FailureKind, Outcome};
 use url::Url;
@@ -19,6 +19,9 @@ use crate::{
     roles::RoleLinks,
     run_context::{RunContext, RunGuard},
 };
+
+/// The name with which the host sends requests.
+const PROGRAM_NAME: &str = concat!("sallyport/", env!("CARGO_PKG_VERSION"));
 
 /// A request of an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,6 +146,8 @@ fn build_request(request: &ActionRequest) -> Option<Request<WasiBody>> {
     let mut built = Request::new(body.map_err(|never| match never {}).boxed_unsync());
     *built.method_mut() = Method::from_bytes(request.method.as_bytes()).ok()?;
     *built.uri_mut() = request.url.as_str().parse::<Uri>().ok()?;
+    // Some services refuse requests of a program without a name.
+    built.headers_mut().insert(USER_AGENT, HeaderValue::from_static(PROGRAM_NAME));
     for (name, value) in &request.headers {
         let name = HeaderName::try_from(name).ok()?;
         built.headers_mut().append(name, HeaderValue::try_from(value).ok()?);

@@ -19,6 +19,7 @@ fn answer(status: u16, media_type: &str, body: &str) -> ServiceAnswer {
         media_type: media_type.to_owned(),
         link: None,
         retry_after: (status == 429).then(|| "30".to_owned()),
+        is_quota_used: false,
         body: body.as_bytes().to_vec(),
     }
 }
@@ -186,15 +187,37 @@ fn pages_end_at_the_last_one_or_at_their_bound_and_stay_at_their_server() {
     }
 }
 
+/// A limit that came with 403 was a missing permission, and a date had the unit "seconds".
+#[test]
+fn a_limit_is_told_apart_from_a_missing_permission() {
+    let date = "Wed, 21 Oct 2026 07:28:00 GMT";
+    for (status, retry_after, is_quota_used, want) in [
+        (403, None, false, ("own forbidden", "the service answered 403: no")),
+        (403, None, true, ("own rate_limited", "the service answered 403: no")),
+        (403, Some("60"), false, ("own rate_limited", "no (try again after 60 seconds)")),
+        (429, Some(date), false, ("own rate_limited", "no (try again after Wed, 21 Oct 2026 07:")),
+        (404, Some("60"), true, ("own not_found", "the service answered 404: no")),
+    ] {
+        let retry_after = retry_after.map(str::to_owned);
+        let answer = answer(status, "application/json", r#"{"message": "no"}"#);
+        let answer = ServiceAnswer { retry_after, is_quota_used, ..answer };
+        let failure = template("").answer.read_result(&answer).unwrap_err();
+        let own = own_messages(&["forbidden", "not_found", "rate_limited"]);
+        assert_eq!(own.message_about(&failure.facts), Some(want.0), "{answer:?}");
+        assert!(failure.message.contains(want.1), "{}", failure.message);
+        assert_eq!(failure.message.contains("try again"), want.1.contains("try again"));
+    }
+}
+
+/// Guidance with a message `own KEY` for each key.
+fn own_messages(keys: &[&str]) -> OutputGuidance {
+    let entry = |key: &&str| ((*key).to_owned(), format!("own {key}"));
+    let common_errors = keys.iter().map(entry).collect::<BTreeMap<_, _>>();
+    OutputGuidance { success_message: None, common_errors }
+}
+
 #[test]
 fn a_definitions_own_message_is_used_where_its_key_fits() {
-    let guidance = |keys: &[&str]| OutputGuidance {
-        success_message: None,
-        common_errors: keys
-            .iter()
-            .map(|key| ((*key).to_owned(), format!("own {key}")))
-            .collect::<BTreeMap<_, _>>(),
-    };
     let with_code = |status, code: &str| FailureFacts::from_answer(status, Some(code.to_owned()));
     let status = |status| FailureFacts::from_answer(status, None);
     for (keys, facts, want) in [
@@ -221,6 +244,6 @@ fn a_definitions_own_message_is_used_where_its_key_fits() {
         (&["api_error"], FailureFacts::from_kind(FailureKind::Failed), Some("own api_error")),
         (&["other"], status(500), None),
     ] {
-        assert_eq!(guidance(keys).message_about(&facts), want, "{keys:?} {facts:?}");
+        assert_eq!(own_messages(keys).message_about(&facts), want, "{keys:?} {facts:?}");
     }
 }
