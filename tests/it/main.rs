@@ -58,6 +58,7 @@ mod lock;
 mod mcp;
 mod mcp_servers;
 mod memory;
+mod memory_pool;
 mod model_cli;
 mod network;
 mod one_file;

@@ -136,6 +136,15 @@ impl ComponentCache {
         }
     }
 
+    /// Maps a component that is already in the folder, without compiling and without counting.
+    pub(crate) fn map_existing(
+        &self,
+        engine: &wasmtime::Engine,
+        file: &ComponentFile,
+    ) -> Option<Component> {
+        map_verified(engine, &self.entry_paths(engine, file)?.code)
+    }
+
     /// The component or its refusal, if either is known without compiling.
     fn find_compiled(
         &self,

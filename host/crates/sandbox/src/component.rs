@@ -77,6 +77,11 @@ impl ComponentFile {
         Self { path: path.to_owned(), bytes: None, size_bytes, digest }
     }
 
+    /// The same component, without its bytes.
+    pub(crate) fn without_bytes(&self) -> Self {
+        Self { bytes: None, ..self.clone() }
+    }
+
     /// The path that the component was read from.
     pub fn path(&self) -> &Path {
         &self.path

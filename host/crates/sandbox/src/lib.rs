@@ -34,6 +34,7 @@ mod import_check;
 mod instance_pool;
 mod interface;
 mod limits;
+mod memory_pool;
 pub mod metadata;
 mod mutex;
 mod net;

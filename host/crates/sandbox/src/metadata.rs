@@ -143,7 +143,7 @@ impl Sandbox {
         let prepared = PreparedPlugin::new(self, file, manifest, &package_docs)?;
         let (tools, refused) = self.find_tools(&prepared, file, &manifest.name).await?;
         let exports =
-            PluginExport::ALL.into_iter().filter(|export| prepared.abi.has_export(*export));
+            PluginExport::ALL.into_iter().filter(|export| prepared.linked.abi.has_export(*export));
         let exports: Vec<PluginExport> = exports.collect();
         let managed = exports.contains(&PluginExport::Lifecycle);
         let digest = file.digest().to_owned();
@@ -153,7 +153,7 @@ impl Sandbox {
             tools,
             managed,
             exports,
-            interface: ComponentInterface::from_compiled(prepared.pre.component()),
+            interface: ComponentInterface::from_compiled(prepared.linked.pre.component()),
             refused,
         };
         self.store_metadata(&metadata, file)?;
@@ -233,7 +233,7 @@ impl Sandbox {
         file: &ComponentFile,
         plugin: &PluginName,
     ) -> Result<(Vec<ToolDescriptor>, Vec<String>), LoadError> {
-        match prepared.abi.list_tools() {
+        match prepared.linked.abi.list_tools() {
             ToolList::Listed(list) => {
                 let tools = self.query_tools(prepared, file, plugin, list).await?;
                 Ok((tools, Vec::new()))
@@ -258,7 +258,7 @@ impl Sandbox {
         );
         let guest = self.create_guest(&run_context, &SharedPluginState::without_plugin());
         let guest = guest.map_err(|error| bad(error.to_string()))?;
-        let run = run::run_guest(prepared, guest, list).await;
+        let run = run::run_guest(&prepared.linked, guest, list).await;
         match run.result {
             Ok(tools) => check_tools(tools, plugin).map_err(|message| LoadError::InvalidTools {
                 path: file.path().to_owned(),

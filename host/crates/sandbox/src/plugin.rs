@@ -37,6 +37,7 @@ use crate::{
     instance_pool::{InstanceInfo, InstanceLease, InstancePool},
     interface::ComponentInterface,
     limits::MemoryAccount,
+    memory_pool::PooledPlugin,
     net::{HttpGate, HttpUsage},
     rate_limiter::MinuteRateLimiter,
     roles::RoleLinks,
@@ -64,6 +65,8 @@ pub struct Plugin {
     prepared: PreparedPlugin,
     authorizer: Arc<dyn HostCallAuthorizer>,
     shared_state: Arc<SharedPluginState>,
+    /// The copy in the memory pool, for calls in fresh instances.
+    pooled: Option<Arc<PooledPlugin>>,
     call_slots: CallSlots,
     /// Longest wall time of a run, in addition to the policy's limit.
     time_max: Duration,
@@ -71,17 +74,43 @@ pub struct Plugin {
     instance_pool: Option<Arc<InstancePool>>,
 }
 
+/// Makes a body for the exports of one engine.
+type BodyMaker<R> = Box<dyn FnOnce(&dyn PluginAbi) -> RunBody<R> + Send>;
+
+/// What a call runs in its instance.
+enum CallWork<R> {
+    /// Made for the engine of [`PreparedPlugin`].
+    Bound(RunBody<R>),
+    /// Made for the engine that the instance will have, when that is known.
+    ForAbi(BodyMaker<R>),
+}
+
+impl<R> CallWork<R> {
+    /// The body, for an engine whose exports are those of `abi`.
+    fn for_abi(self, abi: &dyn PluginAbi) -> RunBody<R> {
+        match self {
+            Self::Bound(body) => body,
+            Self::ForAbi(make) => make(abi),
+        }
+    }
+}
+
 /// The reason why a plugin cannot be used for now, from the plugin or from the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PluginUnavailable(pub String);
 
-/// A component that is compiled, linked and type-checked: everything that does not depend on a
-/// call.
-pub(crate) struct PreparedPlugin {
+/// A component that is linked in an engine, with the exports that the host calls.
+pub(crate) struct LinkedPlugin {
     pub(crate) engine: Arc<WasmEngine>,
     pub(crate) pre: InstancePre<Guest>,
     pub(crate) abi: Box<dyn PluginAbi>,
+}
+
+/// A component that is compiled, linked and type-checked: everything that does not depend on a
+/// call.
+pub(crate) struct PreparedPlugin {
+    pub(crate) linked: LinkedPlugin,
     pub(crate) http: Option<Arc<HttpHandler>>,
     /// The roles that the component exports.
     pub(crate) roles: Vec<PluginRole>,
@@ -106,7 +135,9 @@ impl PreparedPlugin {
         let roles: Vec<PluginRole> = abi::ROLES.into_iter().filter(exports).collect();
         let missing = manifest.roles.iter().find(|role| !roles.contains(role));
         match (abi, missing.or(manifest.roles.first()).copied()) {
-            (Some(abi), _) if missing.is_none() => Ok(Self { engine, pre, abi, http, roles }),
+            (Some(abi), _) if missing.is_none() => {
+                Ok(Self { linked: LinkedPlugin { engine, pre, abi }, http, roles })
+            }
             (_, role) => {
                 let export = PluginExport::from_role(role.unwrap_or(PluginRole::Tools));
                 Err(LoadError::missing_export(
@@ -133,7 +164,8 @@ impl PreparedPlugin {
             let exports = abi::export_names(&pre);
             LoadError::missing_export(file, &exports, "program", command::RUN_INTERFACE)
         })?;
-        Ok(Self { engine, pre, abi: Box::new(command), http: None, roles: vec![PluginRole::Tools] })
+        let linked = LinkedPlugin { engine, pre, abi: Box::new(command) };
+        Ok(Self { linked, http: None, roles: vec![PluginRole::Tools] })
     }
 }
 
@@ -165,7 +197,9 @@ impl Sandbox {
             PreparedPlugin::new(self, parts.file, parts.manifest, &PackageDocs::default())?;
         let instance_pool = (parts.manifest.instance == InstanceLifetime::Session)
             .then(|| self.create_instance_pool());
-        Ok(self.build_plugin(parts, prepared, Duration::MAX, instance_pool))
+        let pooled = instance_pool.is_none().then(|| PooledPlugin::new(self, parts.file));
+        let plugin = self.build_plugin(parts, prepared, Duration::MAX);
+        Ok(Plugin { instance_pool, pooled, ..plugin })
     }
 
     /// Loads a WASI command as a plugin with one tool. The arguments are its standard input, and
@@ -182,7 +216,7 @@ impl Sandbox {
         time_max: Duration,
     ) -> Result<Plugin, LoadError> {
         let prepared = PreparedPlugin::from_command(self, &parts, tool)?;
-        Ok(self.build_plugin(parts, prepared, time_max, None))
+        Ok(self.build_plugin(parts, prepared, time_max))
     }
 
     fn build_plugin(
@@ -190,13 +224,13 @@ impl Sandbox {
         parts: PluginParts<'_>,
         prepared: PreparedPlugin,
         time_max: Duration,
-        instance_pool: Option<Arc<InstancePool>>,
     ) -> Plugin {
-        let has_timers = prepared.abi.has_export(PluginExport::Timers);
+        let has_timers = prepared.linked.abi.has_export(PluginExport::Timers);
         Plugin {
             name: parts.manifest.name.clone(),
             sandbox: Arc::clone(self),
             prepared,
+            pooled: None,
             call_slots: CallSlots::new(),
             time_max,
             authorizer: parts.authorizer,
@@ -205,7 +239,7 @@ impl Sandbox {
                 notices: MinuteRateLimiter::default(),
                 has_timers,
             }),
-            instance_pool,
+            instance_pool: None,
         }
     }
 
@@ -264,7 +298,7 @@ impl Plugin {
         if !self.is_managed() {
             return Ok(());
         }
-        match self.run_lifecycle_call(self.prepared.abi.run_setup()).await {
+        match self.run_lifecycle_call(self.prepared.linked.abi.run_setup()).await {
             Ok(answer) => answer.map_err(PluginUnavailable),
             Err(reason) => Err(PluginUnavailable(format!("its set-up failed: {reason}"))),
         }
@@ -273,7 +307,7 @@ impl Plugin {
     /// Runs `teardown` if the component has one. Errors are ignored: the plugin is going away.
     pub async fn run_teardown(&self) {
         if self.is_managed() {
-            let _ = self.run_lifecycle_call(self.prepared.abi.run_teardown()).await;
+            let _ = self.run_lifecycle_call(self.prepared.linked.abi.run_teardown()).await;
         }
     }
 
@@ -296,7 +330,7 @@ impl Plugin {
             .sandbox
             .create_guest(run_context, &self.shared_state)
             .map_err(|error| error.to_string())?;
-        run::run_guest(&self.prepared, guest, body).await.result.map_err(|stop| match stop {
+        run::run_guest(&self.prepared.linked, guest, body).await.result.map_err(|stop| match stop {
             RunStopReason::Expired(TimeLimit::Wall) => {
                 format!("it took longer than {:?}", run_context.clock.wall_time_limit())
             }
@@ -308,7 +342,7 @@ impl Plugin {
     }
 
     fn is_managed(&self) -> bool {
-        self.prepared.abi.has_export(PluginExport::Lifecycle)
+        self.prepared.linked.abi.has_export(PluginExport::Lifecycle)
     }
 
     /// The roles that the component exports, including those that its manifest does not name.
@@ -322,7 +356,7 @@ impl Plugin {
     }
 
     pub(crate) fn abi(&self) -> &dyn PluginAbi {
-        &*self.prepared.abi
+        &*self.prepared.linked.abi
     }
 
     pub(crate) fn http_handler(&self) -> Option<Arc<HttpHandler>> {
@@ -336,9 +370,10 @@ impl Plugin {
     /// Runs a call that has passed the gate. Dropping the future stops the guest.
     pub async fn call(&self, call: impl Into<Arc<AdmittedCall>>) -> CallReport {
         let call = call.into();
-        let body = self.prepared.abi.call_tool(Arc::clone(&call));
+        let tool_call = Arc::clone(&call);
+        let body = CallWork::ForAbi(Box::new(|abi| abi.call_tool(tool_call)));
         let limits = self.authorizer.current_grant().limits().clone();
-        let links = self.prepared.abi.role_links(&call, &limits);
+        let links = self.prepared.linked.abi.role_links(&call, &limits);
         let completed = self.run_call_with_limits(&limits, call, links, body).await;
         self.build_return_report(completed)
     }
@@ -352,7 +387,7 @@ impl Plugin {
         body: RunBody<R>,
     ) -> CompletedRun<R> {
         let limits = self.authorizer.current_grant().limits().clone();
-        self.run_call_with_limits(&limits, call, role, body).await
+        self.run_call_with_limits(&limits, call, role, CallWork::Bound(body)).await
     }
 
     /// Like [`run_call`](Self::run_call), with limits that were already looked up.
@@ -361,7 +396,7 @@ impl Plugin {
         limits: &PluginLimits,
         call: Arc<AdmittedCall>,
         role: RoleLinks,
-        body: RunBody<R>,
+        body: CallWork<R>,
     ) -> CompletedRun<R> {
         let started = Instant::now();
         let slot = self.acquire_slot(&call, limits).await;
@@ -410,23 +445,44 @@ impl Plugin {
         &self,
         lease: Option<InstanceLease>,
         run_context: &Arc<RunContext>,
-        body: RunBody<R>,
+        body: CallWork<R>,
     ) -> Result<RunResult<R>, RunStopReason> {
         let guest = || self.sandbox.create_guest(run_context, &self.shared_state);
+        let linked = &self.prepared.linked;
         let run = match lease {
             Some(lease) => {
-                lease
-                    .run_in_instance(run_context, body, || {
-                        Ok(GuestInstance::new(&self.prepared, guest()?))
-                    })
-                    .await
+                let start = || Ok(GuestInstance::new(linked, guest()?, None));
+                lease.run_in_instance(run_context, body.for_abi(&*linked.abi), start).await
             }
             None => match guest() {
-                Ok(guest) => Ok(run::run_guest(&self.prepared, guest, body).await),
+                Ok(guest) => Ok(self.run_in_fresh_instance(guest, body).await),
                 Err(error) => Err(error),
             },
         };
         run.map_err(|error| RunStopReason::Failed(grant_open_failure(&error)))
+    }
+
+    /// Whether calls in fresh instances use the memory pool by now, as long as it has free places.
+    pub fn is_in_memory_pool(&self) -> bool {
+        self.pooled.as_ref().is_some_and(|pooled| pooled.is_linked())
+    }
+
+    /// Runs a body in the memory pool if it can, and otherwise in memory of its own.
+    async fn run_in_fresh_instance<R: Send + 'static>(
+        &self,
+        guest: Guest,
+        body: CallWork<R>,
+    ) -> RunResult<R> {
+        let pooled = match body {
+            CallWork::ForAbi(_) => self.pooled.as_ref().and_then(PooledPlugin::take_place),
+            CallWork::Bound(_) => None,
+        };
+        let (linked, place) = match pooled {
+            Some((linked, place)) => (linked, Some(place)),
+            None => (&self.prepared.linked, None),
+        };
+        let body = body.for_abi(&*linked.abi);
+        run::run_instance(GuestInstance::new(linked, guest, place), body).await.0
     }
 
     fn slot_unavailable(&self, slot_error: &CallSlotError) -> RunStopReason {

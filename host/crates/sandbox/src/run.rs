@@ -23,7 +23,8 @@ use crate::{
     effect_log::EffectLog,
     guest::Guest,
     limits::HANDLES_PER_RESOURCE,
-    plugin::PreparedPlugin,
+    memory_pool::PoolPlace,
+    plugin::LinkedPlugin,
     runtime::WasmEngine,
 };
 
@@ -74,13 +75,15 @@ pub(crate) struct GuestInstance {
     pre: InstancePre<Guest>,
     store: Store<Guest>,
     instance: Option<Instance>,
+    /// Its place in the memory pool, if it has one. Freed after the store.
+    _place: Option<PoolPlace>,
 }
 
 impl GuestInstance {
-    pub(crate) fn new(prepared: &PreparedPlugin, guest: Guest) -> Self {
-        let (engine, pre) = (Arc::clone(&prepared.engine), prepared.pre.clone());
+    pub(crate) fn new(plugin: &LinkedPlugin, guest: Guest, place: Option<PoolPlace>) -> Self {
+        let (engine, pre) = (Arc::clone(&plugin.engine), plugin.pre.clone());
         let store = new_store(&engine, guest);
-        Self { engine, pre, store, instance: None }
+        Self { engine, pre, store, instance: None, _place: place }
     }
 
     pub(crate) fn guest(&self) -> &Guest {
@@ -126,11 +129,11 @@ impl GuestInstance {
 /// Runs a fresh guest until it returns, fails or runs out of time. Dropping the future stops the
 /// guest.
 pub(crate) async fn run_guest<R: Send + 'static>(
-    prepared: &PreparedPlugin,
+    plugin: &LinkedPlugin,
     guest: Guest,
     body: RunBody<R>,
 ) -> RunResult<R> {
-    run_instance(GuestInstance::new(prepared, guest), body).await.0
+    run_instance(GuestInstance::new(plugin, guest, None), body).await.0
 }
 
 /// Runs a guest until it returns, fails or runs out of time, and returns it with the result, unless

@@ -1,4 +1,5 @@
-//! The state that all plugins share: one wasmtime engine, one linker, one ticker, one cache.
+//! The state that all plugins share: a wasmtime engine with its linker, a ticker, a cache, and the
+//! memory pool, which has an engine of its own.
 //!
 //! The engine is created when it is first needed. Listing plugins from the metadata cache does not
 //! need it.
@@ -27,6 +28,7 @@ use crate::{
     guest::Guest,
     instance_pool::InstancePool,
     limits::{FIBER_STACK_BYTES, WASM_STACK_BYTES},
+    memory_pool::MemoryPool,
     mutex::lock_mutex,
     net::{TlsClient, error_codes},
     simulation::Simulation,
@@ -53,14 +55,16 @@ pub struct Sandbox {
     /// The warm instances of all plugins.
     instance_pools: Mutex<Vec<Weak<InstancePool>>>,
     engine: OnceLock<Arc<WasmEngine>>,
+    /// `None` if the system does not allow one.
+    memory_pool: OnceLock<Option<MemoryPool>>,
     pub(crate) simulation: Simulation,
 }
 
-/// The configured wasmtime engine. All guests share it, and it contains no state of any guest.
+/// A configured wasmtime engine. Guests share it, and it contains no state of any guest.
 pub(crate) struct WasmEngine {
     pub(crate) wasm: wasmtime::Engine,
     pub(crate) linker: Linker<Guest>,
-    pub(crate) ticker: EpochTicker,
+    pub(crate) ticker: Arc<EpochTicker>,
 }
 
 /// The start of this host, in milliseconds since 1970. Plugins that keep data only while a host
@@ -109,6 +113,7 @@ impl Sandbox {
             disk: Arc::default(),
             instance_pools: Mutex::default(),
             engine: OnceLock::new(),
+            memory_pool: OnceLock::new(),
             simulation,
         };
         (Arc::new(sandbox), warning)
@@ -173,14 +178,32 @@ impl Sandbox {
         let engine = Arc::new(WasmEngine::new().map_err(failed)?);
         Ok(Arc::clone(self.engine.get_or_init(|| engine)))
     }
+
+    /// The memory pool, unless the system refuses it.
+    pub(crate) fn get_or_create_memory_pool(&self) -> Option<&MemoryPool> {
+        let create = || MemoryPool::new(&*self.get_or_create_engine().ok()?).ok();
+        self.memory_pool.get_or_init(create).as_ref()
+    }
 }
 
 impl WasmEngine {
     fn new() -> wasmtime::Result<Self> {
         let wasm = wasmtime::Engine::new(&engine_config())?;
         let linker = build_linker(&wasm)?;
-        let ticker = EpochTicker::start(wasm.clone())?;
+        let ticker = Arc::new(EpochTicker::start(wasm.clone())?);
         Ok(Self { wasm, linker, ticker })
+    }
+
+    /// An engine for the same code, which allocates in another way.
+    pub(crate) fn with_allocation(
+        &self,
+        strategy: InstanceAllocationStrategy,
+    ) -> wasmtime::Result<Self> {
+        let mut config = engine_config();
+        let wasm = wasmtime::Engine::new(config.allocation_strategy(strategy))?;
+        let linker = build_linker(&wasm)?;
+        self.ticker.add_engine(wasm.clone());
+        Ok(Self { wasm, linker, ticker: Arc::clone(&self.ticker) })
     }
 }
 

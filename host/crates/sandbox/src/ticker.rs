@@ -1,7 +1,7 @@
-//! The heartbeat of an engine: advances its epoch while guests run, so that a guest that never
+//! The heartbeat of the engines: advances their epochs while guests run, so that a guest that never
 //! calls the host can still be interrupted.
 //!
-//! There is one ticker per engine, and deadlines belong to stores, so one call's deadline never
+//! There is one ticker for all engines, and deadlines belong to stores, so one call's deadline never
 //! ends another call. While no guest runs, the thread sleeps without waking.
 
 use std::{
@@ -19,26 +19,25 @@ use crate::mutex::lock_mutex;
 /// waits for its turn for about ten of them.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
-/// Advances an engine's epoch while at least one [`EpochTickerGuard`] is held.
-#[derive(Debug)]
+/// Advances the epochs of engines while at least one [`EpochTickerGuard`] is held.
 pub(crate) struct EpochTicker {
     shared: Arc<EpochTickerShared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct EpochTickerShared {
     state: Mutex<EpochTickerState>,
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct EpochTickerState {
     running: usize,
     closed: bool,
+    engines: Vec<Engine>,
 }
 
 /// Held by a running guest.
-#[derive(Debug)]
 pub(crate) struct EpochTickerGuard(Arc<EpochTickerShared>);
 
 impl EpochTicker {
@@ -49,14 +48,20 @@ impl EpochTicker {
     /// The system cannot create a thread.
     pub(crate) fn start(engine: Engine) -> std::io::Result<Self> {
         let shared = Arc::new(EpochTickerShared::default());
+        lock_mutex(&shared.state).engines.push(engine);
         let seen = Arc::clone(&shared);
         thread::Builder::new().name("epoch-ticker".into()).spawn(move || {
             while seen.wait_for_guests() {
                 thread::sleep(TICK);
-                engine.increment_epoch();
+                lock_mutex(&seen.state).engines.iter().for_each(Engine::increment_epoch);
             }
         })?;
         Ok(Self { shared })
+    }
+
+    /// Advances the epoch of another engine as well.
+    pub(crate) fn add_engine(&self, engine: Engine) {
+        lock_mutex(&self.shared.state).engines.push(engine);
     }
 
     /// Announces a running guest.

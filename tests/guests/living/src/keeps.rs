@@ -122,6 +122,14 @@ impl Kept {
                 self.memory.push(vec![1; n.parse::<usize>().unwrap() * MIB]);
                 black_box(&self.memory).len().to_string()
             }
+            ["dirty", n] => {
+                new_memory(n.parse().unwrap()).fill(0xa5);
+                "ok".to_owned()
+            }
+            ["find-dirt", n] => {
+                let memory = new_memory(n.parse().unwrap());
+                memory.iter().filter(|byte| **byte != 0).count().to_string()
+            }
             ["try-grow", n] => {
                 let mut memory = Vec::<u8>::new();
                 memory.try_reserve_exact(n.parse::<usize>().unwrap() * MIB).is_ok().to_string()
@@ -152,6 +160,16 @@ impl Kept {
             _ => return None,
         })
     }
+}
+
+/// Memory that this instance has never used, in mebibytes: the allocator knows nothing of it.
+fn new_memory(mebibytes: usize) -> &'static mut [u8] {
+    let (pages, page_bytes) = (mebibytes * 16, 64 * 1024);
+    let first = core::arch::wasm32::memory_grow::<0>(pages);
+    assert_ne!(first, usize::MAX, "the memory does not grow");
+    let start = std::ptr::with_exposed_provenance_mut(first * page_bytes);
+    // Safety: the memory has just grown by these pages.
+    unsafe { std::slice::from_raw_parts_mut(start, pages * page_bytes) }
 }
 
 fn told(done: std::io::Result<()>) -> String {
