@@ -9,15 +9,16 @@ use axum::{
     Extension,
     extract::{Path, State},
 };
-use sallyport_contract::{ApprovalAnswer, ApprovalRequest};
+use sallyport_contract::ApprovalRequest;
 use sallyport_runtime::{
     gate::{
         now_ms,
+        question_answer::{GivenAnswer, QuestionAnswerError, answer_question},
         sealed_question::{AnswerWord, SealedQuestion},
     },
     question_text::question_text,
 };
-use sallyport_store::{AnswerResult, StoredAnswer, StoredQuestion};
+use sallyport_store::StoredQuestion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +28,7 @@ use crate::{
     request_body::{JsonBody, JsonReply},
     role::{ServiceUser, UserRole},
     server::Service,
-    session_routes::check_answer,
+    session_routes::check_answer_role,
 };
 
 /// A question that waits for an answer.
@@ -111,29 +112,41 @@ pub(crate) async fn answer(
     JsonBody(given): JsonBody<AnswerToGive>,
 ) -> Result<JsonReply<AnswerTaken>, Problem> {
     let stored = find_question(&service, &caller.user, &id).await?;
-    let question = open_question(&stored)?;
-    let answer = given_answer(&question, &given)?;
-    check_answer(&answer, caller.user.role)?;
-    check_hash(&given, &stored)?;
-    let StoredQuestion { user, hash, .. } = &stored;
-    let answer = StoredAnswer {
-        answer: serde_json::to_string(&answer)
-            .map_err(|_| Problem::new(ProblemKind::Internal, "the answer is not JSON"))?,
-        carrier: format!("{} over the service", caller.user.name),
-        at_ms: now_ms(),
-    };
-    let result = service.host.store().questions.answer_question(user, &id, hash, answer).await?;
-    match result {
-        AnswerResult::Accepted => Ok(JsonReply(AnswerTaken { id, answer: given.answer })),
-        AnswerResult::AnsweredBefore(before) => {
+    let AnswerToGive { answer: word, hash, folder, reason } = given;
+    let (is_yes, is_always) = (word != AnswerWord::No, word == AnswerWord::Always);
+    check_answer_role(is_yes, is_always, caller.user.role)?;
+    let given = GivenAnswer { word, hash, folder, reason };
+    let carrier = format!("{} over the service", caller.user.name);
+    let questions = &*service.host.store().questions;
+    match answer_question(questions, &stored, &given, &carrier).await {
+        Ok(_) => Ok(JsonReply(AnswerTaken { id, answer: word })),
+        Err(error) => Err(answer_problem(error)),
+    }
+}
+
+/// What the client reads about an answer that does not count.
+fn answer_problem(error: QuestionAnswerError) -> Problem {
+    match error {
+        QuestionAnswerError::AnsweredBefore(before) => {
             let problem =
                 Problem::new(ProblemKind::AlreadyAnswered, "the question was answered before");
-            Err(problem.with_detail(format!("by {}", before.carrier)))
+            problem.with_detail(format!("by {}", before.carrier))
         }
-        AnswerResult::Expired => {
-            Err(Problem::new(ProblemKind::QuestionExpired, "the question has expired"))
+        QuestionAnswerError::Expired => {
+            Problem::new(ProblemKind::QuestionExpired, "the question has expired")
         }
-        AnswerResult::OtherHash | AnswerResult::NotAsked => Err(no_question()),
+        QuestionAnswerError::NotAsked => no_question(),
+        QuestionAnswerError::HashMissing | QuestionAnswerError::OtherHash => {
+            Problem::bad_request(error.to_string())
+        }
+        QuestionAnswerError::NotOffered { .. } => {
+            let problem = Problem::bad_request("the question does not offer this answer");
+            problem.with_detail(error.to_string())
+        }
+        QuestionAnswerError::Broken(broken) => {
+            Problem::new(ProblemKind::Internal, broken.to_string())
+        }
+        QuestionAnswerError::Store(error) => error.into(),
     }
 }
 
@@ -175,33 +188,4 @@ fn card(stored: StoredQuestion) -> Result<QuestionCard, Problem> {
     let (answers, text) = (question.offered_words(), question_text(&question.request));
     let question = question.request;
     Ok(QuestionCard { id, hash, user, asked_ms, expires_ms, answers, text, question })
-}
-
-fn given_answer(
-    question: &SealedQuestion,
-    given: &AnswerToGive,
-) -> Result<ApprovalAnswer, Problem> {
-    let AnswerToGive { answer, folder, reason, .. } = given;
-    let answer = question.answer_for_word(*answer, folder.as_deref(), reason.as_deref());
-    answer.ok_or_else(|| {
-        let offered = question.offered_words().join(", ");
-        let problem = Problem::bad_request("the question does not offer this answer");
-        problem.with_detail(match question.request.needs_folder() {
-            true => format!("it offers {offered}; a yes needs a folder"),
-            false => format!("it offers {offered}; a folder is for a grant of one"),
-        })
-    })
-}
-
-/// A yes names the question that its giver has seen. A no harms nobody.
-fn check_hash(given: &AnswerToGive, stored: &StoredQuestion) -> Result<(), Problem> {
-    match &given.hash {
-        None if given.answer == AnswerWord::No => Ok(()),
-        None => Err(Problem::bad_request("a yes needs the hash of the question")),
-        Some(hash) if *hash == stored.hash => Ok(()),
-        Some(_) => {
-            let title = "the hash is not the one of this question; nothing was answered";
-            Err(Problem::bad_request(title))
-        }
-    }
 }

@@ -288,11 +288,19 @@ fn allowed_command(body: Value, role: UserRole) -> Result<FrontEndCommand, Probl
     }
 }
 
-/// Whether a user with this role may give an answer. Everyone may refuse.
-pub(crate) fn check_answer(answer: &ApprovalAnswer, role: UserRole) -> Result<(), Problem> {
+fn check_answer(answer: &ApprovalAnswer, role: UserRole) -> Result<(), Problem> {
     let grant_scope = answer.grant().map(|grant| grant.scope);
     let is_always = *answer == ApprovalAnswer::Always || grant_scope == Some(GrantScope::Always);
-    let needed = match (answer.is_yes(), is_always) {
+    check_answer_role(answer.is_yes(), is_always, role)
+}
+
+/// Whether a user with this role may give an answer. Everyone may refuse.
+pub(crate) fn check_answer_role(
+    is_yes: bool,
+    is_always: bool,
+    role: UserRole,
+) -> Result<(), Problem> {
+    let needed = match (is_yes, is_always) {
         (false, _) => UserRole::User,
         (true, false) => UserRole::Approver,
         (true, true) => UserRole::Operator,

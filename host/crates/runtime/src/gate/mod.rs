@@ -10,7 +10,7 @@
 //! - `grant_questions`: asks for a grant that a running call lacks; `grant_desk` keeps those of a
 //!   session, and `user_grants` has the policy that results.
 //! - `call_limits`: the limits that count the calls of all plugins together.
-//!
+//! - [`question_answer`]: enters the answer of another program.
 //! - `account`: signs the requests of a plugin in to the account of the call's user.
 //!
 //! The registry consults the gate before a call, and the sandbox does while a call runs.
@@ -26,6 +26,7 @@ pub(crate) mod grant_questions;
 pub mod missing_grants;
 pub mod policy_store;
 mod preview;
+pub mod question_answer;
 pub mod sealed_question;
 mod sign_in;
 mod user_grants;

@@ -1,0 +1,98 @@
+//! Answers to a question that waits in the store, from whoever has read it there.
+
+use sallyport_contract::ApprovalAnswer;
+use sallyport_store::{AnswerResult, QuestionStore, StoreError, StoredAnswer, StoredQuestion};
+
+use super::{
+    now_ms,
+    sealed_question::{AnswerWord, BrokenSealError, SealedQuestion},
+};
+
+/// An answer as it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GivenAnswer {
+    /// The answer.
+    pub word: AnswerWord,
+    /// The hash of the question that its giver has seen. Only a no needs none.
+    pub hash: Option<String>,
+    /// The folder, for a grant that needs one.
+    pub folder: Option<String>,
+    /// The reason of a no, for the model.
+    pub reason: Option<String>,
+}
+
+/// Why an answer does not count.
+#[derive(Debug, thiserror::Error)]
+pub enum QuestionAnswerError {
+    /// The question cannot be read.
+    #[error(transparent)]
+    Broken(#[from] BrokenSealError),
+    /// The question offers other answers.
+    #[error("the question offers {}{}", offered.join(", "), if *needs_folder { "; a yes needs a folder" } else { "" })]
+    NotOffered {
+        /// The words that it offers.
+        offered: &'static [&'static str],
+        /// Whether a yes needs a folder.
+        needs_folder: bool,
+    },
+    /// A yes names no question.
+    #[error("a yes needs the hash of the question")]
+    HashMissing,
+    /// It is about another question.
+    #[error("the hash is not the one of this question; nothing was answered")]
+    OtherHash,
+    /// Another answer came first.
+    #[error("the question was answered before, by {}", .0.carrier)]
+    AnsweredBefore(StoredAnswer),
+    /// It came too late.
+    #[error("the question has expired; it was refused")]
+    Expired,
+    /// Nobody asks the question any more.
+    #[error("the question is not asked any more; nothing was answered")]
+    NotAsked,
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Enters an answer, if the question offers it and no other one came first. `carrier` is who gives it.
+///
+/// # Errors
+///
+/// The answer does not count.
+pub async fn answer_question(
+    questions: &dyn QuestionStore,
+    stored: &StoredQuestion,
+    given: &GivenAnswer,
+    carrier: &str,
+) -> Result<ApprovalAnswer, QuestionAnswerError> {
+    let question = SealedQuestion::open(&stored.text, &stored.hash)?;
+    let (folder, reason) = (given.folder.as_deref(), given.reason.as_deref());
+    let answer = question.answer_for_word(given.word, folder, reason).ok_or_else(|| {
+        let (offered, needs_folder) = (question.offered_words(), question.request.needs_folder());
+        QuestionAnswerError::NotOffered { offered, needs_folder }
+    })?;
+    check_hash(given, stored)?;
+    let entered = StoredAnswer {
+        answer: serde_json::to_string(&answer).map_err(|_| BrokenSealError)?,
+        carrier: carrier.to_owned(),
+        at_ms: now_ms(),
+    };
+    let StoredQuestion { user, id, hash, .. } = stored;
+    match questions.answer_question(user, id, hash, entered).await? {
+        AnswerResult::Accepted => Ok(answer),
+        AnswerResult::AnsweredBefore(before) => Err(QuestionAnswerError::AnsweredBefore(before)),
+        AnswerResult::Expired => Err(QuestionAnswerError::Expired),
+        AnswerResult::OtherHash | AnswerResult::NotAsked => Err(QuestionAnswerError::NotAsked),
+    }
+}
+
+/// A yes names the question that its giver has seen. A no harms nobody.
+fn check_hash(given: &GivenAnswer, stored: &StoredQuestion) -> Result<(), QuestionAnswerError> {
+    match &given.hash {
+        None if given.word == AnswerWord::No => Ok(()),
+        None => Err(QuestionAnswerError::HashMissing),
+        Some(hash) if *hash == stored.hash => Ok(()),
+        Some(_) => Err(QuestionAnswerError::OtherHash),
+    }
+}
