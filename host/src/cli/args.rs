@@ -275,6 +275,11 @@ pub(super) struct ChatArgs {
     #[arg(long, value_name = "NAME", add = NameKind::Plugin)]
     pub(super) ui: Option<String>,
 
+    /// Answer approvals on a phone in the same network as well, at this address of this machine or at
+    /// the one that the network knows
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, conflicts_with = "ui")]
+    pub(super) approve_by_phone: Option<Option<std::net::IpAddr>>,
+
     #[command(flatten)]
     pub(super) model: ModelArgs,
 

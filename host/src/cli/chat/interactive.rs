@@ -29,7 +29,7 @@ use super::{
     chat_session::{ChatContext, ChatSession},
     connect::ChatSignIn,
     inputs::{ChatInputs, KeyboardInput},
-    pictures,
+    phone, pictures,
     typing_ahead::TypingAhead,
     undo::ProposedUndo,
     view::{self, ChatView},
@@ -134,6 +134,11 @@ pub(super) async fn run_interactive_chat(
         out,
     )
     .await?;
+    let page = phone::open_approval_page(args, &host, Some(reload_messages.clone()), out).await;
+    let page = match page {
+        Ok(page) => page,
+        Err(failure) => return setup::close_host(host, out).await.apply_to_result(Err(failure)),
+    };
     let (settings, session_config) = (&settings, &config);
     let sign_in = ChatSignIn::new(settings, reload_messages.clone());
     if let Some(desk) = host.connections() {
@@ -152,6 +157,7 @@ pub(super) async fn run_interactive_chat(
     let farewell = tokio::select! {
         farewell = sessions => farewell,
         never = reloader.keep_plugins_current(&host, flags, report) => match never {},
+        never = phone::serve_approval_page(page) => match never {},
     };
     timekeeper.stop().await;
     let audit_completeness = setup::close_host(host, out).await;

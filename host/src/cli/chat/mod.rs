@@ -14,6 +14,7 @@ mod greeting;
 mod inputs;
 mod interactive;
 mod lists;
+mod phone;
 mod pictures;
 mod plain;
 mod typing_ahead;

@@ -17,6 +17,7 @@ use sallyport_session::{FrontEndCommand, SessionEvent, SessionHandle, Unattended
 use sallyport_terminal::slash;
 use tokio::sync::mpsc;
 
+use super::phone;
 use crate::cli::{
     args::ChatArgs,
     call_display,
@@ -79,6 +80,10 @@ pub(super) async fn run_plain_chat(
     let SessionHost { host, config, model } =
         setup::open_session_host(&settings, &overrides, consent, compile_wait, observers, out)
             .await?;
+    let page = match phone::open_approval_page(args, &host, None, out).await {
+        Ok(page) => page,
+        Err(failure) => return setup::close_host(host, out).await.apply_to_result(Err(failure)),
+    };
     let spec = SessionSpec {
         opened,
         config: &config,
@@ -92,6 +97,7 @@ pub(super) async fn run_plain_chat(
     let chat_result = tokio::select! {
         chat_result = session => chat_result,
         never = reloader.keep_plugins_current(&host, flags, report) => match never {},
+        never = phone::serve_approval_page(page) => match never {},
     };
     setup::close_host(host, out).await.apply_to_result(chat_result)
 }
