@@ -147,18 +147,32 @@ pub(super) struct SessionHost {
     pub(super) model: ModelHandle,
 }
 
-/// Loads all plugins for sessions, prints those that could not be loaded, and prepares the
-/// configuration and the model.
+/// The plugins that sessions use.
+pub(super) struct PluginsOfSession {
+    pub(super) selection: PluginSelection,
+    /// How long to wait for those that are not compiled yet.
+    pub(super) compile_wait: CompileWait,
+}
+
+impl PluginsOfSession {
+    pub(super) fn all(compile_wait: CompileWait) -> Self {
+        Self { selection: PluginSelection::All, compile_wait }
+    }
+}
+
+/// Loads plugins for sessions, prints those that could not be loaded, and prepares the configuration
+/// and the model.
 pub(super) async fn open_session_host(
     settings: &HostSettings,
     overrides: &SessionOverrides,
     consent: Arc<dyn Consent>,
-    compile_wait: CompileWait,
+    plugins: PluginsOfSession,
     observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<SessionHost, CommandFailure> {
     let model = prepare_model(settings, out)?;
-    let host_options = observers.host_options(consent, PluginSelection::All, out);
+    let PluginsOfSession { selection, compile_wait } = plugins;
+    let host_options = observers.host_options(consent, selection, out);
     let host = Host::open(settings, HostOptions { compile_wait, ..host_options }).await?;
     print_load_problems(&host.registry(), out);
     match SessionConfig::from_settings(overrides, settings, &host, &Principal::local()).await {

@@ -42,7 +42,7 @@ use crate::cli::{
     observers::{CallObservers, SideMessage},
     output::CliOutput,
     plugin_reload::{PluginReload, PluginReloader},
-    setup::{self, SessionHost},
+    setup::{self, PluginsOfSession, SessionHost},
 };
 
 /// The current activity.
@@ -129,7 +129,7 @@ pub(super) async fn run_interactive_chat(
         &settings,
         &overrides,
         consent,
-        CompileWait::Start,
+        PluginsOfSession::all(CompileWait::Start),
         &observers,
         out,
     )

@@ -29,7 +29,7 @@ use crate::cli::{
     output::CliOutput,
     plugin_reload::{PluginReload, PluginReloader},
     run,
-    setup::{self, SessionHost},
+    setup::{self, PluginsOfSession, SessionHost},
 };
 
 /// Most lines that are read ahead.
@@ -76,10 +76,10 @@ pub(super) async fn run_plain_chat(
     let consent = Arc::new(UnattendedConsent);
     // Lines from a pipe are answered at once. A person can wait and ask again.
     let compile_wait = if out.can_ask { CompileWait::Start } else { CompileWait::OneAnswer };
+    let plugins = PluginsOfSession::all(compile_wait);
     let overrides = (&args.model).into();
     let SessionHost { host, config, model } =
-        setup::open_session_host(&settings, &overrides, consent, compile_wait, observers, out)
-            .await?;
+        setup::open_session_host(&settings, &overrides, consent, plugins, observers, out).await?;
     let page = match phone::open_approval_page(args, &host, None, out).await {
         Ok(page) => page,
         Err(failure) => return setup::close_host(host, out).await.apply_to_result(Err(failure)),

@@ -32,7 +32,7 @@ use super::{
     observers::CallObservers,
     output::CliOutput,
     plugin_reload::{PluginReload, PluginReloader},
-    setup::{self, SessionHost},
+    setup::{self, PluginsOfSession, SessionHost},
 };
 
 use args::AttendedSessionOptions;
@@ -119,7 +119,7 @@ async fn run_attended_session(
         &settings,
         &options.model.into(),
         consent,
-        CompileWait::Start,
+        PluginsOfSession::all(CompileWait::Start),
         observers,
         out,
     )

@@ -28,7 +28,7 @@ use super::{
     observers::CallObservers,
     output::CliOutput,
     run_recording::{self, RunRecording},
-    setup::{self, SessionHost},
+    setup::{self, PluginsOfSession, SessionHost},
 };
 
 use report::RunReport;
@@ -81,7 +81,7 @@ async fn ask_question(
         &settings,
         &overrides,
         consent,
-        CompileWait::OneAnswer,
+        PluginsOfSession::all(CompileWait::OneAnswer),
         observers,
         out,
     )

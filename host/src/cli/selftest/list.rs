@@ -1,11 +1,12 @@
 //! The list: sentences with their expected results.
 
 use std::{
+    collections::BTreeSet,
     fs, io,
     path::{Component, Path},
 };
 
-use sallyport_contract::ToolId;
+use sallyport_contract::{PluginName, ToolId};
 use sallyport_policy::{
     SourceError,
     document::{TomlDocument, TomlItem, TomlSection},
@@ -62,6 +63,12 @@ impl SentenceList {
     pub(super) fn read_or_default(file: Option<&Path>) -> Result<Self, ConfigError> {
         let Some(path) = file else { return Ok(Self::parse(DEFAULT_LIST_NAME, DEFAULT_LIST)?) };
         Ok(Self::parse(&path.display().to_string(), &config::read_config_file(path, true)?)?)
+    }
+
+    /// The plugins whose tools the sentences expect.
+    pub(super) fn plugins(&self) -> BTreeSet<PluginName> {
+        let tools = self.sentences.iter().filter_map(|sentence| sentence.tool.as_ref());
+        tools.map(|tool| tool.plugin.clone()).collect()
     }
 
     fn parse(file: &str, text: &str) -> Result<Self, SourceError> {

@@ -2,7 +2,7 @@
 //!
 //! The offline matcher reads each sentence, the session and the gate decide about the call, the
 //! sandbox runs it, and the audit records it. All of this happens in a temporary home. It uses only
-//! the user's plugins.
+//! those of the user's plugins whose tools the sentences expect.
 
 mod list;
 mod report;

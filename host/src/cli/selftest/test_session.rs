@@ -8,6 +8,7 @@ use sallyport_runtime::{
     Host, HostSession,
     config::{ConfigFlags, Env, HostSettings, SettingOrigin, env, values::NonblankText},
     host::CompileWait,
+    registry::PluginSelection,
     services::browser,
     session::{Events, SessionOverrides, SessionSelector, SessionSpec},
 };
@@ -24,7 +25,7 @@ use crate::cli::{
     exit::{CommandFailure, ExitStatus},
     observers::{CallObservers, SideMessage},
     output::CliOutput,
-    setup::{self, SessionHost},
+    setup::{self, PluginsOfSession, SessionHost},
 };
 
 /// The user's variables that sentences may depend on. No others are copied, especially no keys.
@@ -59,15 +60,12 @@ impl SelftestSession {
         // Use the tool's own sentence, because the matcher composes none.
         let overrides = SessionOverrides { spoken: true, ..SessionOverrides::default() };
         let consent = Arc::new(UnattendedConsent);
-        let SessionHost { host, config, model } = setup::open_session_host(
-            &settings,
-            &overrides,
-            consent,
-            CompileWait::OneAnswer,
-            &observers,
-            out,
-        )
-        .await?;
+        // Others could be meant by the same words.
+        let selection = PluginSelection::AnyOf(list.plugins());
+        let plugins = PluginsOfSession { selection, compile_wait: CompileWait::OneAnswer };
+        let SessionHost { host, config, model } =
+            setup::open_session_host(&settings, &overrides, consent, plugins, &observers, out)
+                .await?;
         let started = host.session(SessionSpec {
             opened,
             config: &config,

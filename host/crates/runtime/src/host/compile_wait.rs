@@ -42,7 +42,9 @@ impl CompileWait {
         };
         match selection {
             PluginSelection::Only(_) | PluginSelection::File(_) => UNLIMITED_COMPILE_WAIT,
-            PluginSelection::All => settings.compile.wait.map_or(default, |time| time.0),
+            PluginSelection::All | PluginSelection::AnyOf(_) => {
+                settings.compile.wait.map_or(default, |time| time.0)
+            }
         }
     }
 }

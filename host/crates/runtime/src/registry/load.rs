@@ -16,7 +16,7 @@
 mod definition;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -68,6 +68,8 @@ pub enum PluginSelection {
     /// One plugin. The others' manifests are read too, so that a second plugin of that name is
     /// noticed.
     Only(PluginName),
+    /// Some plugins, for a session that uses no others.
+    AnyOf(BTreeSet<PluginName>),
     /// The plugin of one file or folder, which need not be in a plugin folder.
     File(PathBuf),
 }
@@ -77,7 +79,7 @@ impl PluginSelection {
     fn only(&self) -> Option<&PluginName> {
         match self {
             Self::Only(name) => Some(name),
-            Self::All | Self::File(_) => None,
+            Self::All | Self::AnyOf(_) | Self::File(_) => None,
         }
     }
 
@@ -85,6 +87,7 @@ impl PluginSelection {
         match self {
             Self::All | Self::File(_) => true,
             Self::Only(only) => only == name,
+            Self::AnyOf(names) => names.contains(name),
         }
     }
 }
@@ -193,7 +196,7 @@ async fn list_server_tools(parts: &LoadParts<'_>, candidates: &[PluginCandidate]
     // A command that only lists plugins starts no server.
     let may_start = parts.compile_wait >= SERVER_WAIT_MIN;
     let start_time_max = match parts.selection {
-        PluginSelection::All => SERVER_START_TIME_MAX,
+        PluginSelection::All | PluginSelection::AnyOf(_) => SERVER_START_TIME_MAX,
         PluginSelection::Only(_) | PluginSelection::File(_) => Duration::MAX,
     };
     let policy = parts.gate.policy_store.current().policy;
@@ -432,7 +435,7 @@ fn load_component_plugin(
     let is_needed = match parts.selection {
         PluginSelection::Only(_) => true,
         PluginSelection::File(_) => false,
-        PluginSelection::All => metadata.managed,
+        PluginSelection::All | PluginSelection::AnyOf(_) => metadata.managed,
     };
     LoadedPlugin {
         executor,
