@@ -156,12 +156,24 @@ fn a_sign_in_that_cannot_be_used_is_refused_with_what_to_do() {
 /// Another service must not give its code to this sign-in.
 #[test]
 fn an_answer_of_another_service_ends_the_sign_in() {
-    let identity = start(|_, _| {});
-    identity.with(|state| state.issuer = Some("https://other.example"));
-    let home = home_of(&identity);
-    let refused = sign_in(&home, &identity, "from another service");
+    let promises = |path: &str, description: &mut Value| {
+        if path == SERVICE {
+            description["authorization_response_iss_parameter_supported"] = json!(true);
+        }
+    };
+    let silent = |_: &str, _: &mut Value| {};
+    refuses_issuer(&start(silent), Some("https://other.example"));
+    refuses_issuer(&start(promises), Some("https://other.example"));
+    // A service that promises to name itself was believed without its name.
+    refuses_issuer(&start(promises), None);
+}
+
+fn refuses_issuer(identity: &IdentityServer, issuer: Option<&'static str>) {
+    identity.with(|state| state.issuer = issuer);
+    let refused = sign_in(&home_of(identity), identity, "from another service");
     assert_ne!(refused.code, 0);
-    refused.remarks(&["from another service"]);
+    refused.remarks(&["not from the service that was asked"]);
+    assert!(identity.secrets().len() == 1, "the code was exchanged");
 }
 
 /// The application that a user has registered is used as it is.

@@ -23,6 +23,9 @@ const APPLICATION_NAME: &str = "Sallyport";
 /// Longest answer of a service, in bytes. Its description has some kilobytes.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
+/// The field with which a service promises that its answers name it (RFC 9207).
+const NAMES_ISSUER: &str = "authorization_response_iss_parameter_supported";
+
 /// An application that the user has registered at the service.
 #[derive(Debug, Clone)]
 pub struct RegisteredApplication {
@@ -37,6 +40,8 @@ pub struct RegisteredApplication {
 pub struct ServerAuthorization {
     /// Who answers a sign-in, if the service says so.
     pub issuer: Option<String>,
+    /// Whether the service names itself in each answer to a sign-in (RFC 9207).
+    pub requires_issuer: bool,
     /// Where the user signs in.
     pub auth_url: Url,
     /// Where a code becomes tokens.
@@ -120,6 +125,7 @@ pub async fn discover_authorization(
     let (auth_url, token_url) =
         (endpoint(&metadata.authorization_endpoint)?, endpoint(&metadata.token_endpoint)?);
     let issuer = metadata.issuer.clone();
+    let requires_issuer = metadata.additional_fields.get(NAMES_ISSUER) == Some(&true.into());
     manager.set_metadata(metadata);
     let scopes = manager.select_scopes(None, &[]);
     let application = register(&mut manager, redirect, &scopes, application).await?;
@@ -128,6 +134,7 @@ pub async fn discover_authorization(
     let example = manager.get_authorization_url(&scope_names).await.map_err(unusable)?;
     Ok(ServerAuthorization {
         issuer,
+        requires_issuer,
         auth_url,
         token_url,
         application,

@@ -90,6 +90,8 @@ pub struct AuthConfig {
     pub resource: Option<String>,
     /// Who answers a sign-in, for a service that says so in its answer (RFC 9207).
     pub issuer: Option<String>,
+    /// Whether the service always says so, so that an answer that does not is refused.
+    pub requires_issuer: bool,
 }
 
 impl AuthConfig {
@@ -130,6 +132,7 @@ impl AuthConfig {
             required_scopes: section.required_scopes,
             resource: None,
             issuer: None,
+            requires_issuer: false,
         };
         if !variables.has_missing() {
             auth.check_complete(source)?;

@@ -160,8 +160,7 @@ impl CallbackListener {
             return ("400 Bad Request", text, None);
         }
         if !login.accepts_issuer(value("iss").as_deref()) {
-            let reason =
-                "the answer is from another service than the one that was asked".to_owned();
+            let reason = "the answer is not from the service that was asked".to_owned();
             let text = "This answer is from another service. Begin again in the terminal.";
             return ("400 Bad Request", text, Some(CallbackAnswer::Refused(reason)));
         }

@@ -80,6 +80,7 @@ pub struct BrowserLogin {
     verifier: Secret,
     redirect: String,
     issuer: Option<String>,
+    requires_issuer: bool,
 }
 
 /// A sign-in on another device that has begun.
@@ -116,8 +117,14 @@ impl BrowserLogin {
             query.append_pair("access_type", "offline").append_pair("prompt", "consent");
         }
         drop(query);
-        let (redirect, issuer) = (redirect.to_owned(), auth.issuer.clone());
-        Ok(Self { url, state, verifier, redirect, issuer })
+        Ok(Self {
+            url,
+            state,
+            verifier,
+            redirect: redirect.to_owned(),
+            issuer: auth.issuer.clone(),
+            requires_issuer: auth.requires_issuer,
+        })
     }
 
     /// Whether an answer belongs to this sign-in.
@@ -127,11 +134,13 @@ impl BrowserLogin {
     }
 
     /// Whether an answer may come from this issuer. A service that is known by its issuer must not
-    /// be confused with another one that the browser was sent to (RFC 9207).
+    /// be confused with another one that the browser was sent to (RFC 9207). An answer without an
+    /// issuer is refused if the service promises one, because an attacker could leave it out.
     pub fn accepts_issuer(&self, issuer: Option<&str>) -> bool {
         match (&self.issuer, issuer) {
             (Some(expected), Some(issuer)) => expected == issuer,
-            (None, _) | (_, None) => true,
+            (None, Some(_)) => true,
+            (_, None) => !self.requires_issuer,
         }
     }
 

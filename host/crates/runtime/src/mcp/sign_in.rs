@@ -56,6 +56,8 @@ struct SignInFile {
     scopes: Vec<String>,
     resource: Option<String>,
     issuer: Option<String>,
+    #[serde(default)]
+    requires_issuer: bool,
 }
 
 /// Why a sign-in to a server does not begin.
@@ -237,6 +239,7 @@ impl SignInFile {
             scopes: found.scopes,
             resource: found.resource,
             issuer: found.issuer,
+            requires_issuer: found.requires_issuer,
         }
     }
 
@@ -266,6 +269,7 @@ impl SignInFile {
                 required_scopes: self.scopes,
                 resource: self.resource,
                 issuer: self.issuer,
+                requires_issuer: self.requires_issuer,
             },
         }
     }
