@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use clap::{Args as ClapArgs, Subcommand};
-use sallyport_contract::{PluginName, Redactor, Secret, ToolHints, text};
+use sallyport_contract::{LOCAL_USER, PluginName, Redactor, Secret, ToolHints, text};
 use sallyport_policy::{
     FsAccess, MCP_METHODS,
     edit::{self as policy_edit, FsAddition, GrantAddition, NetAddition, NetReachText},
@@ -15,8 +15,8 @@ use sallyport_runtime::{
     host::{self, CompileWait},
     lock::LockFile,
     mcp::{
-        McpAddress, McpEndpoint, McpProgram, McpServerSettings, RegisteredApplication,
-        ServerSignInError, begin_server_sign_in, forget_tools,
+        McpAddress, McpEndpoint, McpProgram, McpServerSettings, PendingServerSignIn,
+        RegisteredApplication, ServerSignIn, ServerSignInError, begin_server_sign_in, forget_tools,
     },
     registry::{PluginAvailability, PluginSelection, RegisteredPlugin, Registry},
 };
@@ -199,11 +199,17 @@ async fn sign_in(
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let application = args.application(settings)?;
-    let (service, login) = begin_server_sign_in(settings, &args.name, application).await?;
     let desk = host::open_connections(settings, &setup::open_store(settings)?);
+    let account = desk.find(LOCAL_USER, &args.name).await?;
+    let scopes = account.map(|account| account.scope).unwrap_or_default();
+    let held_scopes = scopes.split_whitespace().map(str::to_owned).collect();
+    let begin = ServerSignIn { application, held_scopes };
+    let PendingServerSignIn { service, login, registration } =
+        begin_server_sign_in(settings, &args.name, begin).await?;
     let time_max = args.wait.map_or(LOGIN_TIME_MAX, Duration::from_secs);
     let sign_in = BrowserSignIn { settings, desk: &desk, time_max };
     sign_in.finish(&service, login, out).await?;
+    registration.keep()?;
     check_server(&setup::read_settings(flags)?, &args.name, out).await
 }
 

@@ -1,6 +1,6 @@
 //! Servers at an address: granted, signed in to, and bounded however they behave.
 
-use std::fs;
+use std::{fs, sync::Mutex};
 
 use serde_json::{Value, json};
 
@@ -215,4 +215,49 @@ fn the_diff_of_an_added_server_showed_the_key_that_was_typed() {
     let typed = add(&format!("Authorization: Bearer {KEY}")).ended(6);
     typed.hides(&[KEY]).answers(&["[secret mcp.fake.headers.Authorization]"]);
     add("Authorization: Bearer ${TRACKER_KEY}").answers(&["Bearer ${TRACKER_KEY}"]);
+}
+
+/// A server of the first revisions that answers any unknown method with an empty result was not used.
+#[test]
+fn an_empty_answer_to_an_unknown_method_ended_the_connection() {
+    let server = Server::start(|request| {
+        let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
+        match message["method"].as_str() {
+            Some("server/discover") => json_reply(&json!({
+                "jsonrpc": "2.0", "id": message["id"], "result": {},
+            })),
+            _ => answer(request),
+        }
+    });
+    let home = home(&(server.url() + "/mcp"), "");
+    home.run(&["mcp", "check", "fake"]).ended(0).answers(&["fake.echo"]);
+    ends(&home, "completed", &["it answered"]);
+}
+
+/// The stream of an answer may end before the answer, which then comes on another stream.
+#[test]
+fn an_answer_is_fetched_after_its_stream_has_ended() {
+    let id = Mutex::new(Value::Null);
+    let server = Server::start(move |request| {
+        let stream =
+            |event: &str| reply_bytes("200 OK", "Content-Type: text/event-stream\r\n", event);
+        let message: Value = serde_json::from_str(&request.body).unwrap_or_default();
+        if message["method"] == "tools/call" {
+            *id.lock().unwrap() = message["id"].clone();
+            return stream("id: one\nretry: 20\ndata: \n\n");
+        }
+        match (request.method.as_str(), request.header("last-event-id")) {
+            ("GET", Some("one")) => {
+                let content = json!([{ "type": "text", "text": "it came later" }]);
+                let id = id.lock().unwrap().take();
+                let result = json!({ "content": content });
+                let reply = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+                stream(&format!("id: two\ndata: {reply}\n\n"))
+            }
+            ("GET", _) => head("405 Method Not Allowed", ""),
+            _ => answer(request),
+        }
+    });
+    let home = home(&(server.url() + "/mcp"), "");
+    ends(&home, "completed", &["it came later"]);
 }

@@ -1,5 +1,10 @@
 //! Servers at an address that require a sign-in, which is found out, made once, and kept fresh.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
 use serde_json::{Value, json};
 
 use super::address::{answer, home};
@@ -7,7 +12,7 @@ use crate::{
     connections::logins::sign_in_by,
     support::{
         Home, Response, client,
-        identity::{Identity, IdentityServer},
+        identity::{CLIENT_SECRET, Identity, IdentityServer},
         server::Request,
     },
 };
@@ -62,6 +67,13 @@ fn start(change: impl Fn(&str, &mut Value) + Send + Sync + 'static) -> IdentityS
 /// The server itself.
 fn serve(identity: &Identity, request: &Request, url: &str) -> Response {
     if identity.is_signed_in(request) {
+        let asked = identity.asked_scopes.last().cloned().flatten().unwrap_or_default();
+        let lacks = identity.needed_scope.is_some_and(|scope| !asked.contains(scope));
+        if lacks && request.body.contains("tools/call") {
+            let needed = identity.needed_scope.unwrap();
+            let challenge = format!("Bearer error=\"insufficient_scope\", scope=\"{needed}\"");
+            return Response::with(403, &[("www-authenticate", &challenge)], "");
+        }
         return answer(request);
     }
     let metadata = format!("{url}{RESOURCE}");
@@ -193,4 +205,111 @@ fn an_application_of_the_user_is_not_registered_again() {
     home.run(&["mcp", "login", "fake", "--client-secret-from-env", "X"]).ended(2);
     let unset = [LOGIN, &["--client-id", "a", "--client-secret-from-env", "NOT_SET"]].concat();
     home.run(&unset).ended(2).remarks(&["NOT_SET is not set"]);
+}
+
+/// A service that asks for more was a dead end, and a sign-in that the user left spoiled the account
+/// that was there.
+#[test]
+fn a_call_that_needs_more_permissions_did_not_say_how_to_give_them() {
+    let registers_another = Arc::new(AtomicBool::new(false));
+    let other = Arc::clone(&registers_another);
+    let identity = start(move |path, description| {
+        if path == "/register" && other.load(Ordering::SeqCst) {
+            description["client_id"] = json!("another-client");
+        }
+    });
+    identity.with(|state| state.needed_scope = Some("admin"));
+    let home = home_of(&identity);
+    sign_in(&home, &identity, "You are signed in.").ended(0);
+    let call = || home.run(&["call", "fake.echo", "{}"]);
+    call().ended(7).remarks(&["lacks the permission admin", "sallyport mcp login fake"]);
+    registers_another.store(true, Ordering::SeqCst);
+    let left = home.run(&["mcp", "login", "fake", "--wait", "1"]);
+    assert_ne!(left.code, 0);
+    // The account is as it was, also when it has to be refreshed.
+    identity.with(|state| state.access.clear());
+    call().ended(7).remarks(&["lacks the permission admin"]);
+    assert_eq!(identity.with(|state| state.refreshes), 1);
+    registers_another.store(false, Ordering::SeqCst);
+    sign_in(&home, &identity, "You are signed in.").ended(0);
+    call().ended(0).answers(&["it answered"]);
+    let asked = identity.with(|state| state.asked_scopes.clone());
+    assert_eq!(asked, [Some("read write".to_owned()), Some("read write admin".to_owned())]);
+}
+
+/// The password went into a header whatever the service takes.
+#[test]
+fn a_service_that_takes_passwords_in_the_form_got_them_in_a_header() {
+    for (methods, in_form) in [
+        (json!(["client_secret_post"]), true),
+        (json!(["client_secret_post", "none"]), true),
+        (json!(["client_secret_post", "client_secret_basic"]), false),
+        (Value::Null, false),
+    ] {
+        let identity = start(move |path, description| {
+            if path == SERVICE {
+                description["token_endpoint_auth_methods_supported"] = methods.clone();
+            }
+        });
+        identity.with(|state| {
+            (state.is_public_client, state.takes_secret_in_form) = (false, in_form);
+        });
+        let home = home_of(&identity).env("THE_SECRET", CLIENT_SECRET);
+        let own = ["--client-id", "the-client", "--client-secret-from-env", "THE_SECRET"];
+        let login = [LOGIN, &own].concat();
+        let signed_in = sign_in_by(&login, &home, &identity, |authority, path| {
+            client::ask(authority, "GET", path, &[], "");
+        });
+        signed_in.ended(0);
+        identity.with(|state| state.access.clear());
+        home.run(&["call", "fake.echo", "{}"]).ended(0);
+        assert_eq!(identity.with(|state| state.refreshes), 1);
+    }
+}
+
+/// The server answers messages alone, so a plain request for its address tells nothing. It names the
+/// place of its description and the permissions that it needs.
+#[test]
+fn a_server_that_answers_messages_alone_was_not_asked_where_its_users_sign_in() {
+    const PLACE: &str = "/custom/metadata/location.json";
+    let identity = IdentityServer::start_before(|identity, request| {
+        let url = format!("http://{}", request.header("host").unwrap());
+        let document = |value: Value| {
+            Some(Response::with(200, &[("content-type", "application/json")], &value.to_string()))
+        };
+        let path = request.target.as_str();
+        match (request.method.as_str(), path) {
+            ("POST", "/mcp") if identity.is_signed_in(request) => Some(answer(request)),
+            ("POST", "/mcp") => {
+                let place = format!("{url}{PLACE}");
+                let challenge = format!("Bearer resource_metadata=\"{place}\", scope=\"basic\"");
+                Some(Response::with(401, &[("www-authenticate", &challenge)], ""))
+            }
+            (_, PLACE) => document(json!({
+                "resource": format!("{url}/mcp"),
+                "authorization_servers": [format!("{url}/tenant1")],
+                "scopes_supported": ["all", "that", "exist"],
+            })),
+            (_, "/tenant1/.well-known/openid-configuration") => document(json!({
+                "issuer": format!("{url}/tenant1"),
+                "authorization_endpoint": format!("{url}/authorize"),
+                "token_endpoint": format!("{url}/token"),
+                "registration_endpoint": format!("{url}/register"),
+                "code_challenge_methods_supported": ["S256"],
+            })),
+            (_, "/register") => {
+                let asked: Value = serde_json::from_str(&request.body).unwrap();
+                let redirects = &asked["redirect_uris"];
+                document(json!({ "client_id": "the-client", "redirect_uris": redirects }))
+            }
+            (_, "/authorize" | "/token") => None,
+            (_, path) if path.starts_with("/authorize?") => None,
+            _ => Some(Response::with(404, &[], "")),
+        }
+    });
+    identity.with(|state| state.is_public_client = true);
+    let home = home_of(&identity);
+    sign_in(&home, &identity, "You are signed in.").ended(0).answers(&["fake.echo"]);
+    let asked = identity.with(|state| state.asked_scopes.clone());
+    assert_eq!(asked, [Some("basic".to_owned())]);
 }

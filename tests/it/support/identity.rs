@@ -42,6 +42,12 @@ pub(crate) struct Identity {
     pub(crate) answers: Vec<Response>,
     /// What happens between a refresh and its answer.
     pub(crate) on_refresh: Option<Box<dyn FnOnce() + Send>>,
+    /// The permissions that sign-ins asked for.
+    pub(crate) asked_scopes: Vec<Option<String>>,
+    /// The permission that calls of the service need.
+    pub(crate) needed_scope: Option<&'static str>,
+    /// The password of the application belongs into the form.
+    pub(crate) takes_secret_in_form: bool,
     /// The application has no password.
     pub(crate) is_public_client: bool,
     /// The service refuses every token.
@@ -152,6 +158,7 @@ impl Identity {
         let redirect = value("redirect_uri");
         self.codes.insert(code.clone(), (value("code_challenge"), redirect.clone()));
         self.resources.push(query.get("resource").cloned());
+        self.asked_scopes.push(query.get("scope").cloned());
         let issuer = self.issuer.map(|issuer| format!("&iss={issuer}")).unwrap_or_default();
         let location = format!("{redirect}?code={code}&state={}{issuer}", value("state"));
         Response::with(302, &[("location", &location)], "")
@@ -168,6 +175,11 @@ impl Identity {
         let is_known = match self.is_public_client {
             // A client without a password names itself.
             true => value("client_id") == CLIENT_ID,
+            false if self.takes_secret_in_form => {
+                let named = (value("client_id"), value("client_secret"));
+                named == (CLIENT_ID.to_owned(), CLIENT_SECRET.to_owned())
+                    && request.header("authorization").is_none()
+            }
             false => request.header("authorization") == Some(&format!("Basic {login}")),
         };
         if !is_known {

@@ -4,7 +4,7 @@
 //! The server names the service, so it could name any address. The client of the caller decides which
 //! ones are reached, and no redirect is followed.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use reqwest::Client;
 use rmcp::transport::auth::{
@@ -15,13 +15,22 @@ use sallyport_contract::{Secret, text};
 use sallyport_http_client::read_body;
 use url::Url;
 
-use crate::{connection::SERVER_TEXT_CHARS_MAX, http_messages::ServerAddress};
+use crate::{
+    connection::{ConnectionLimits, SERVER_TEXT_CHARS_MAX, ServerConnection, ServerError},
+    http_messages::ServerAddress,
+};
 
 /// The name under which this program registers itself.
 const APPLICATION_NAME: &str = "Sallyport";
 
 /// Longest answer of a service, in bytes. Its description has some kilobytes.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
+
+/// Longest wait for the server to say that it requires a sign-in.
+const CHALLENGE_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// The field with the ways in which a service takes an application's password.
+const AUTH_METHODS: &str = "token_endpoint_auth_methods_supported";
 
 /// The field with which a service promises that its answers name it (RFC 9207).
 const NAMES_ISSUER: &str = "authorization_response_iss_parameter_supported";
@@ -46,12 +55,37 @@ pub struct ServerAuthorization {
     pub auth_url: Url,
     /// Where a code becomes tokens.
     pub token_url: Url,
-    /// The application as which users sign in.
+    /// The application as which users sign in. It has no password if the service takes none.
     pub application: RegisteredApplication,
+    /// Whether the service takes the password in the form alone.
+    pub has_secret_in_form: bool,
     /// The permissions to ask for.
     pub scopes: Vec<String>,
     /// What the tokens are for.
     pub resource: Option<String>,
+}
+
+/// The permissions that an account has already, or that a call lacked.
+#[derive(Debug, Clone, Default)]
+pub struct EarlierPermissions {
+    /// The service that gave them. Another one is not asked for them.
+    pub issuer: Option<String>,
+    /// The permissions.
+    pub scopes: Vec<String>,
+}
+
+impl EarlierPermissions {
+    /// Adds them to the permissions that a service is asked for.
+    fn add_to(self, scopes: &mut Vec<String>, issuer: Option<&String>) {
+        if issuer.is_none() || self.issuer.as_ref() != issuer {
+            return;
+        }
+        for scope in self.scopes {
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
+    }
 }
 
 /// Why users cannot sign in to a server.
@@ -99,7 +133,8 @@ impl OAuthHttpClient for DiscoveryClient {
 
 /// Finds out how users sign in to the server at an address, and registers this program at the service
 /// unless the user has registered an application. The service is to send the browser to `redirect`.
-/// `may_ask` checks each address before a request; the client checks what names lead to.
+/// `may_ask` checks each address before a request; the client checks what names lead to. The service
+/// is asked for the permissions that the server names, and for the `earlier` ones.
 ///
 /// # Errors
 ///
@@ -109,11 +144,14 @@ pub async fn discover_authorization(
     may_ask: MayAsk,
     redirect: &str,
     application: Option<RegisteredApplication>,
+    earlier: EarlierPermissions,
 ) -> Result<ServerAuthorization, AuthorizationError> {
+    let challenge = sign_in_challenge(&server).await;
     let http = Arc::new(DiscoveryClient { client: server.client, may_ask });
     let manager = AuthorizationManager::new_with_oauth_http_client(server.url, http).await;
     let mut manager = manager.map_err(unusable)?;
-    let resolution = manager.resolve_metadata().await.map_err(unusable)?;
+    let resolution = manager.resolve_metadata_from_challenge(challenge.as_deref()).await;
+    let resolution = resolution.map_err(unusable)?;
     if !resolution.source.is_discovered() {
         return Err(AuthorizationError::NotOffered);
     }
@@ -126,9 +164,12 @@ pub async fn discover_authorization(
         (endpoint(&metadata.authorization_endpoint)?, endpoint(&metadata.token_endpoint)?);
     let issuer = metadata.issuer.clone();
     let requires_issuer = metadata.additional_fields.get(NAMES_ISSUER) == Some(&true.into());
+    let taking = SecretTaking::of(metadata.additional_fields.get(AUTH_METHODS));
     manager.set_metadata(metadata);
-    let scopes = manager.select_scopes(None, &[]);
-    let application = register(&mut manager, redirect, &scopes, application).await?;
+    let mut scopes = manager.select_initial_scopes(&[]).await;
+    earlier.add_to(&mut scopes, issuer.as_ref());
+    let mut application = register(&mut manager, redirect, &scopes, application).await?;
+    application.client_secret.take_if(|_| taking == SecretTaking::Nowhere);
     let scope_names: Vec<&str> = scopes.iter().map(String::as_str).collect();
     // Of the address that it makes, only the resource is used.
     let example = manager.get_authorization_url(&scope_names).await.map_err(unusable)?;
@@ -138,9 +179,50 @@ pub async fn discover_authorization(
         auth_url,
         token_url,
         application,
+        has_secret_in_form: taking == SecretTaking::Form,
         scopes,
         resource: query_value(&example, "resource"),
     })
+}
+
+/// How a service takes the password of an application.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SecretTaking {
+    Header,
+    Form,
+    Nowhere,
+}
+
+impl SecretTaking {
+    /// Reads the ways that a service names. The header is what a service takes that names none.
+    fn of(methods: Option<&serde_json::Value>) -> Self {
+        let Some(methods) = methods.and_then(|methods| methods.as_array()) else {
+            return Self::Header;
+        };
+        let takes = |method: &str| methods.iter().any(|own| own == method);
+        match (takes("client_secret_basic"), takes("client_secret_post"), takes("none")) {
+            (true, _, _) | (false, false, false) => Self::Header,
+            (false, true, _) => Self::Form,
+            (false, false, true) => Self::Nowhere,
+        }
+    }
+}
+
+/// What the server answers to messages without a token, if it requires one. Many servers answer
+/// nothing else, so a plain request for their address would not tell.
+async fn sign_in_challenge(server: &ServerAddress) -> Option<String> {
+    let limits = ConnectionLimits { start: CHALLENGE_TIME_MAX, tools: 0 };
+    let listing = async {
+        let connection = ServerConnection::open_address(server.clone(), limits).await?;
+        let listed = connection.list_tools().await;
+        connection.close().await;
+        listed
+    };
+    match listing.await {
+        Err(ServerError::SignInRequired(challenge)) => Some(challenge),
+        // The discovery that follows reports what else is wrong.
+        Ok(_) | Err(_) => None,
+    }
 }
 
 async fn register(

@@ -22,6 +22,7 @@ use tokio::{
 
 use crate::{
     answer::ServerAnswer,
+    discovery_answer::DiscoveryAnswers,
     http_messages::{self, HttpMessages, ServerAddress},
     journal::ConnectionJournal,
     requests::RequestRefuser,
@@ -61,9 +62,12 @@ pub enum ServerError {
     /// Its answer is not one to the request, or needs something that is not offered.
     #[error("its answer cannot be used: {0}")]
     BadAnswer(String),
-    /// It requires a token, or another one.
+    /// It requires a token, or another one. The text is its `WWW-Authenticate`.
     #[error("it requires a sign-in")]
-    SignInRequired,
+    SignInRequired(String),
+    /// The token does not have these permissions, which are separated by blanks.
+    #[error("the account lacks the permission {0:?}")]
+    PermissionMissing(String),
     /// Nothing can be sent to it.
     #[error("it cannot be reached: {0}")]
     Unreachable(String),
@@ -125,6 +129,7 @@ impl ServerConnection {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             legacy_version: Some(ProtocolVersion::V_2025_11_25),
         };
+        let transport = DiscoveryAnswers::new(transport);
         let serving = serve_client_with_lifecycle(handler, transport, mode);
         let service = timeout(limits.start, serving)
             .await

@@ -118,11 +118,13 @@ fn describe_error(error: &HttpError) -> ServerError {
     let unusable =
         |text: &str| ServerError::BadAnswer(text::escape_excerpt(text, SERVER_TEXT_CHARS_MAX));
     match error {
-        StreamableHttpError::AuthRequired(_) => ServerError::SignInRequired,
-        StreamableHttpError::InsufficientScope(error) => {
-            let scope = error.get_required_scope().unwrap_or("more than the token has");
-            unusable(&format!("the token does not suffice; it requires the scope {scope:?}"))
+        StreamableHttpError::AuthRequired(error) => {
+            ServerError::SignInRequired(error.www_authenticate_header.clone())
         }
+        StreamableHttpError::InsufficientScope(error) => match error.get_required_scope() {
+            Some(scope) => ServerError::PermissionMissing(scope.to_owned()),
+            None => unusable("the token does not suffice"),
+        },
         StreamableHttpError::HttpStatus(error) => match &error.retry_after {
             Some(time) => unusable(&format!("it answered {}; try again in {time} s", error.status)),
             None => unusable(&format!("it answered {}", error.status)),

@@ -9,6 +9,7 @@
 mod answer;
 mod authorization;
 mod connection;
+mod discovery_answer;
 mod http_messages;
 mod journal;
 pub mod lines;
@@ -18,7 +19,8 @@ mod transport;
 
 pub use answer::{ServerAnswer, output_bytes};
 pub use authorization::{
-    AuthorizationError, MayAsk, RegisteredApplication, ServerAuthorization, discover_authorization,
+    AuthorizationError, EarlierPermissions, MayAsk, RegisteredApplication, ServerAuthorization,
+    discover_authorization,
 };
 pub use connection::{ConnectionLimits, ServerConnection, ServerError};
 pub use http_messages::{ServerAddress, is_reserved_header};

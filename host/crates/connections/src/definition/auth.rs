@@ -72,6 +72,8 @@ pub struct AuthConfig {
     pub client_secret: Option<Secret>,
     /// The fixed address that the service sends the browser back to, if the definition has one.
     pub redirect_uri: Option<String>,
+    /// Whether the service takes the password in the form, and not in a header.
+    pub has_secret_in_form: bool,
     /// Where the user signs in.
     pub auth_url: Option<Url>,
     /// Where a code becomes tokens.
@@ -133,6 +135,7 @@ impl AuthConfig {
             resource: None,
             issuer: None,
             requires_issuer: false,
+            has_secret_in_form: false,
         };
         if !variables.has_missing() {
             auth.check_complete(source)?;

@@ -66,14 +66,14 @@ impl ServiceHttp {
         check_literal_address(url)?;
         let request = self.client.post(url.clone()).header("accept", "application/json");
         let request = match &auth.client_secret {
-            Some(secret) => {
+            Some(secret) if !auth.has_secret_in_form => {
                 // RFC 6749 encodes both before they are joined.
                 let encode = |text: &str| {
                     url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
                 };
                 request.basic_auth(encode(&auth.client_id), Some(encode(secret.expose())))
             }
-            None => request,
+            Some(_) | None => request,
         };
         let form_type = "application/x-www-form-urlencoded";
         let request = request.header("content-type", form_type).body(form_body(auth, form));
@@ -98,13 +98,17 @@ impl ServiceHttp {
     }
 }
 
-/// The form as a body. An application without a password names itself in it.
+/// The form as a body. An application without a password in a header names itself in it.
 fn form_body(auth: &AuthConfig, form: &[(&str, &str)]) -> String {
     let mut body = url::form_urlencoded::Serializer::new(String::new());
     body.extend_pairs(form);
     let names_itself = form.iter().any(|(name, _)| *name == "client_id");
-    if auth.client_secret.is_none() && !names_itself {
+    let secret = auth.client_secret.as_ref();
+    if (secret.is_none() || auth.has_secret_in_form) && !names_itself {
         body.append_pair("client_id", &auth.client_id);
+    }
+    if let Some(secret) = secret.filter(|_| auth.has_secret_in_form) {
+        body.append_pair("client_secret", secret.expose());
     }
     body.finish()
 }

@@ -17,7 +17,7 @@ mod sign_in;
 mod tools;
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
@@ -25,7 +25,7 @@ use std::{
 use sallyport_connections::AccountService;
 use sallyport_contract::{
     AdmittedCall, BoxFuture, CallFailure, CallReport, Denial, FailureKind, Outcome, PluginName,
-    Secret, ToolDescriptor,
+    Secret, ToolDescriptor, text,
 };
 use sallyport_mcp_client::{OfferedTool, ServerError};
 use sallyport_policy::{Grant, Manifest, ProxyTable};
@@ -46,13 +46,19 @@ pub use sallyport_mcp_client::RegisteredApplication;
 pub use settings::{
     McpAddress, McpEndpoint, McpProgram, McpServerError, McpServerSettings, START_TIME_DEFAULT,
 };
-pub use sign_in::{ServerSignInError, begin_server_sign_in};
+use sign_in::note_missing_scopes;
+pub use sign_in::{
+    PendingServerSignIn, ServerRegistration, ServerSignIn, ServerSignInError, begin_server_sign_in,
+};
 pub(crate) use tools::KnownTools;
 use tools::ToolFile;
 
 /// How long a failed start counts for the calls that follow. Without it, each call would wait for a
 /// server that does not answer.
 const FAILED_START_TIME: Duration = Duration::from_secs(5);
+
+/// Longest list of permissions in a message, in characters.
+const SCOPES_CHARS_MAX: usize = 200;
 
 /// Forgets the tools of a server, so that the next host that needs them starts it.
 pub fn forget_tools(host: &HostSettings, name: &PluginName) {
@@ -72,6 +78,8 @@ pub(crate) struct McpServerPlugin {
     endpoint: ServerEndpoint,
     /// The service at which its users sign in, if a sign-in has found it out.
     account_service: Option<Arc<AccountService>>,
+    /// The folder with what sign-ins found out.
+    state: PathBuf,
     /// The environment, from which the policy grants variables.
     env: Env,
     digest: String,
@@ -122,6 +130,7 @@ impl McpServerPlugin {
         Ok(Self {
             tool_file: ToolFile::new(&paths.cache, name, &digest),
             account_service: endpoint.account_service(&paths.state, name),
+            state: paths.state.clone(),
             name: name.clone(),
             settings: settings.clone(),
             endpoint,
@@ -181,7 +190,10 @@ impl McpServerPlugin {
         let started = self.connect(policy, credential, start_time_max).await;
         let running = started.map_err(|error| match error {
             McpStartError::Denied(_) => self.endpoint.describe_missing_grant(&self.name),
-            McpStartError::Server(ServerError::SignInRequired, _) => self.sign_in_text(),
+            McpStartError::Server(ServerError::SignInRequired(_), _) => self.sign_in_text(),
+            McpStartError::Server(ServerError::PermissionMissing(scopes), _) => {
+                self.missing_permission_text(&scopes)
+            }
             error => error.to_string(),
         })?;
         self.tool_file.write(&running.tools);
@@ -218,6 +230,19 @@ impl McpServerPlugin {
             Some(_) => {
                 "it requires a sign-in: its token is missing, wrong or has expired".to_owned()
             }
+        }
+    }
+
+    /// What a user has to do when the account lacks permissions. The next sign-in asks for them.
+    fn missing_permission_text(&self, scopes: &str) -> String {
+        let shown = text::escape_excerpt(scopes, SCOPES_CHARS_MAX);
+        match self.endpoint.sign_in_obstacle() {
+            None => {
+                note_missing_scopes(&self.state, &self.name, scopes);
+                let login = format!("sallyport mcp login {}", self.name);
+                format!("the account lacks the permission {shown}; to give it: {login}")
+            }
+            Some(_) => format!("its token lacks the permission {shown}"),
         }
     }
 
@@ -300,7 +325,18 @@ impl McpServerPlugin {
 
     /// The report of a call whose server requires a sign-in.
     fn sign_in_report(&self) -> CallReport {
-        let message = format!("{} cannot be used now: {}", self.name, self.sign_in_text());
+        self.account_report(&self.sign_in_text())
+    }
+
+    /// The report of a call for which the account has too few permissions.
+    fn missing_permission_report(&self, authorizer: &PluginAuthorizer, scopes: &str) -> CallReport {
+        let scopes = authorizer.redactor().redact_text(scopes);
+        self.account_report(&self.missing_permission_text(&scopes))
+    }
+
+    /// The report of a call that needs something of the account.
+    fn account_report(&self, need: &str) -> CallReport {
+        let message = format!("{} cannot be used now: {need}", self.name);
         Outcome::Failed(CallFailure::new(FailureKind::AuthRequired, message)).into()
     }
 
@@ -317,8 +353,11 @@ impl McpServerPlugin {
         let running = match self.connect(policy, credential, Duration::MAX).await {
             Ok(running) => running,
             Err(McpStartError::Denied(denial)) => return Ok(denied_report(*denial)),
-            Err(McpStartError::Server(ServerError::SignInRequired, _)) => {
+            Err(McpStartError::Server(ServerError::SignInRequired(_), _)) => {
                 return Err(SignInRequired);
+            }
+            Err(McpStartError::Server(ServerError::PermissionMissing(scopes), _)) => {
+                return Ok(self.missing_permission_report(authorizer, &scopes));
             }
             Err(error) => return Ok(outcome::not_started(&grant, &error, &authorizer.redactor())),
         };
@@ -331,8 +370,12 @@ impl McpServerPlugin {
         let arguments = call.arguments().as_object().cloned().unwrap_or_default();
         let answering = running.connection.call_tool(call.tool().tool.as_str(), arguments);
         let answer = tokio::time::timeout(limit, answering).await;
-        if matches!(answer, Ok(Err(ServerError::SignInRequired))) {
-            return Err(SignInRequired);
+        match &answer {
+            Ok(Err(ServerError::SignInRequired(_))) => return Err(SignInRequired),
+            Ok(Err(ServerError::PermissionMissing(scopes))) => {
+                return Ok(self.missing_permission_report(authorizer, scopes));
+            }
+            _ => {}
         }
         let remarks = running.connection.take_remarks();
         let end = match &answer {

@@ -5,7 +5,7 @@
 //! connect accounts to it, and each call carries the token of its user.
 
 use std::{
-    io,
+    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -17,8 +17,8 @@ use sallyport_connections::{
 };
 use sallyport_contract::{PluginName, Secret};
 use sallyport_mcp_client::{
-    AuthorizationError, RegisteredApplication, ServerAddress, ServerAuthorization,
-    discover_authorization,
+    AuthorizationError, EarlierPermissions, RegisteredApplication, ServerAddress,
+    ServerAuthorization, discover_authorization,
 };
 use sallyport_policy::{is_public_address, is_this_machine, literal_addresses};
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ use crate::{
 const FOLDER: &str = "mcp-sign-ins";
 
 /// The service of a server, as it is kept.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct SignInFile {
     /// The address of the server. For another one, the file does not count.
     server: Url,
@@ -58,6 +58,45 @@ struct SignInFile {
     issuer: Option<String>,
     #[serde(default)]
     requires_issuer: bool,
+    #[serde(default)]
+    has_secret_in_form: bool,
+}
+
+/// What a sign-in to a server begins with.
+#[derive(Debug, Default)]
+pub struct ServerSignIn {
+    /// The application that the user has registered at the service.
+    pub application: Option<RegisteredApplication>,
+    /// The permissions that the user's account has. They are asked for again, because the new
+    /// tokens replace the old ones.
+    pub held_scopes: Vec<String>,
+}
+
+/// A sign-in to a server that waits for its user.
+pub struct PendingServerSignIn {
+    /// The service, as it was found out.
+    pub service: Arc<AccountService>,
+    /// The sign-in in the browser.
+    pub login: PendingBrowserLogin,
+    /// What is to be kept when the account is connected.
+    pub registration: ServerRegistration,
+}
+
+/// The service of a server and this program's registration there.
+pub struct ServerRegistration {
+    file: SignInFile,
+    path: PathBuf,
+}
+
+impl ServerRegistration {
+    /// Keeps it. Until then, the account that the user had works as before.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn keep(&self) -> Result<(), ServerSignInError> {
+        self.file.write(&self.path)
+    }
 }
 
 /// Why a sign-in to a server does not begin.
@@ -130,29 +169,48 @@ fn sign_in_file(state: &Path, name: &PluginName) -> PathBuf {
     state.join(FOLDER).join(format!("{name}.json"))
 }
 
+/// The file with the permissions that a call lacked.
+fn missing_scopes_file(state: &Path, name: &PluginName) -> PathBuf {
+    state.join(FOLDER).join(format!("{name}.missing-scopes"))
+}
+
 /// The service of a server, if a sign-in has found it out.
 pub(super) fn read_account_service(
     state: &Path,
     name: &PluginName,
     server: &Url,
 ) -> Option<Arc<AccountService>> {
-    // A file that cannot be read is written again by the next sign-in.
-    let text = read_secret_file(&sign_in_file(state, name)).ok()?;
-    let file: SignInFile = serde_json::from_str(text.expose()).ok()?;
-    (file.server == *server).then(|| Arc::new(file.into_service(name)))
+    let file = SignInFile::read(state, name, server)?;
+    Some(Arc::new(file.into_service(name)))
 }
 
-/// Begins a sign-in to a server: finds out its service, registers this program there unless the user
-/// has registered an application, and keeps both. Returns the service with the sign-in.
+/// Lets the next sign-in to a server ask for the permissions that a call lacked.
+pub(super) fn note_missing_scopes(state: &Path, name: &PluginName, scopes: &str) {
+    // Without the file, the next sign-in asks for what the server names at that moment.
+    let _ = atomic_file::replace_user_file(&missing_scopes_file(state, name), scopes);
+}
+
+/// Returns the permissions that a call lacked. They count for one sign-in, because a service that
+/// refuses them would otherwise refuse each one.
+fn take_missing_scopes(state: &Path, name: &PluginName) -> Vec<String> {
+    let path = missing_scopes_file(state, name);
+    let Ok(text) = read_secret_file(&path) else { return Vec::new() };
+    // If it stays, they are asked for again.
+    let _ = fs::remove_file(&path);
+    text.expose().split_whitespace().map(str::to_owned).collect()
+}
+
+/// Begins a sign-in to a server: finds out its service, and registers this program there unless the
+/// user has registered an application.
 ///
 /// # Errors
 ///
-/// The server offers no sign-in, may not be reached, or the result cannot be kept.
+/// The server offers no sign-in, or may not be reached.
 pub async fn begin_server_sign_in(
     settings: &HostSettings,
     name: &PluginName,
-    application: Option<RegisteredApplication>,
-) -> Result<(Arc<AccountService>, PendingBrowserLogin), ServerSignInError> {
+    sign_in: ServerSignIn,
+) -> Result<PendingServerSignIn, ServerSignInError> {
     let server = settings.mcp_servers.get(name);
     let server = server.ok_or_else(|| ServerSignInError::Unknown(name.clone()))?;
     let server = McpServerPlugin::new(name, server, &settings.env, &settings.paths)?;
@@ -161,7 +219,13 @@ pub async fn begin_server_sign_in(
     let server = sign_in_address(&address).map_err(ServerSignInError::NotAllowed)?;
     let own = address.url.clone();
     let may_ask = Box::new(move |url: &Url| may_be_asked(&own, url));
-    let found = discover_authorization(server, may_ask, listener.redirect(), application).await?;
+    let ServerSignIn { application, held_scopes } = sign_in;
+    let state = &settings.paths.state;
+    let known = SignInFile::read(state, name, &address.url);
+    let scopes = held_scopes.into_iter().chain(take_missing_scopes(state, name)).collect();
+    let earlier = EarlierPermissions { issuer: known.and_then(|file| file.issuer), scopes };
+    let redirect = listener.redirect();
+    let found = discover_authorization(server, may_ask, redirect, application, earlier).await?;
     for url in [&found.auth_url, &found.token_url] {
         let host = || url.host_str().unwrap_or_default().to_owned();
         if !is_safe_for_tokens(url) {
@@ -171,11 +235,11 @@ pub async fn begin_server_sign_in(
             return Err(ServerSignInError::NotPublic(host()));
         }
     }
-    let file = SignInFile::new(address.url, listener.redirect(), found);
-    file.write(&sign_in_file(&settings.paths.state, name))?;
-    let service = Arc::new(file.into_service(name));
+    let file = SignInFile::new(address.url, redirect, found);
+    let service = Arc::new(file.clone().into_service(name));
     let login = PendingBrowserLogin::on_listener(listener, &service)?;
-    Ok((service, login))
+    let registration = ServerRegistration { file, path: sign_in_file(state, name) };
+    Ok(PendingServerSignIn { service, login, registration })
 }
 
 /// The address of a server that needs a sign-in, under the policy.
@@ -227,6 +291,14 @@ fn sign_in_address(server: &AddressSpec) -> Result<ServerAddress, String> {
 }
 
 impl SignInFile {
+    /// Reads the file about the service of the server at this address.
+    fn read(state: &Path, name: &PluginName, server: &Url) -> Option<Self> {
+        // A file that cannot be read is written again by the next sign-in.
+        let text = read_secret_file(&sign_in_file(state, name)).ok()?;
+        let file: Self = serde_json::from_str(text.expose()).ok()?;
+        (file.server == *server).then_some(file)
+    }
+
     fn new(server: Url, redirect: &str, found: ServerAuthorization) -> Self {
         let RegisteredApplication { client_id, client_secret } = found.application;
         Self {
@@ -240,6 +312,7 @@ impl SignInFile {
             resource: found.resource,
             issuer: found.issuer,
             requires_issuer: found.requires_issuer,
+            has_secret_in_form: found.has_secret_in_form,
         }
     }
 
@@ -270,6 +343,7 @@ impl SignInFile {
                 resource: self.resource,
                 issuer: self.issuer,
                 requires_issuer: self.requires_issuer,
+                has_secret_in_form: self.has_secret_in_form,
             },
         }
     }
