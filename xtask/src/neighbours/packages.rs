@@ -27,9 +27,10 @@ const PYPI_PACKAGES: [&str; 3] =
     ["mcp==2.3.0", "mcp-server-time==2026.10.19", "schemathesis==4.32.5"];
 
 /// The scripts of this task, copied next to the packages that they import.
-const SCRIPTS: [(&str, &str); 4] = [
+const SCRIPTS: [(&str, &str); 5] = [
     ("client.mjs", include_str!("client.mjs")),
     ("client.py", include_str!("client.py")),
+    ("conformance_client.mjs", include_str!("conformance_client.mjs")),
     ("echo.mjs", include_str!("echo.mjs")),
     ("echo.py", include_str!("echo.py")),
 ];
