@@ -23,7 +23,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -84,12 +86,12 @@ func OpenWorld() Option {
 // An error that is not an *Error is reported as failed. Tool panics if A has no schema, so that such
 // a mistake shows at the first load.
 func Tool[A, R any](name, description string, run func(*Call, A) (R, error), options ...Option) {
-	arguments := reflect.TypeFor[A]()
-	checkTool(name, description, reflect.TypeFor[R]())
+	place := callerPlace()
+	checkTool(place, name, description, reflect.TypeFor[R]())
 	tool := &contract.Tool{
 		Name:        name,
 		Description: description,
-		Parameters:  parametersSchema(name, arguments),
+		Parameters:  parametersSchema(place, name, reflect.TypeFor[A]()),
 	}
 	tool.Run = func(call *Call, text string) (string, *Output, *Error) {
 		var given A
@@ -111,8 +113,17 @@ func Tool[A, R any](name, description string, run func(*Call, A) (R, error), opt
 // nameBytesMax is the length of the longest name.
 const nameBytesMax = 128
 
+// callerPlace is the file and the line that registers a tool.
+func callerPlace() string {
+	_, file, line, isKnown := runtime.Caller(2)
+	if !isKnown {
+		return "sallyport"
+	}
+	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
+}
+
 // checkTool panics if the author has described a tool wrongly. `sallyport plugin build` prints why.
-func checkTool(name, description string, result reflect.Type) {
+func checkTool(place, name, description string, result reflect.Type) {
 	isOther := func(letter rune) bool {
 		return !(letter >= 'a' && letter <= 'z' || letter >= 'A' && letter <= 'Z' ||
 			letter >= '0' && letter <= '9' || strings.ContainsRune("_-.:", letter))
@@ -120,15 +131,15 @@ func checkTool(name, description string, result reflect.Type) {
 	isTaken := func(tool *contract.Tool) bool { return tool.Name == name }
 	switch {
 	case name == "" || len(name) > nameBytesMax || strings.ContainsFunc(name, isOther):
-		panic(fmt.Sprintf("sallyport: %q is not a name of a tool. Use up to %d letters, digits, '_', '-', '.' and ':'.", name, nameBytesMax))
+		panic(fmt.Sprintf("%s: %q is not a name of a tool. Use up to %d letters, digits, '_', '-', '.' and ':'.", place, name, nameBytesMax))
 	case strings.TrimSpace(description) == "":
-		panic(fmt.Sprintf("sallyport: the tool %s has no description. A model chooses tools by it.", name))
+		panic(fmt.Sprintf("%s: the tool %s has no description. A model chooses tools by it.", place, name))
 	case slices.ContainsFunc(contract.Tools, isTaken):
-		panic(fmt.Sprintf("sallyport: two tools have the name %s. Rename one.", name))
+		panic(fmt.Sprintf("%s: two tools have the name %s. Rename one.", place, name))
 	}
 	switch result.Kind() {
 	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128:
-		panic(fmt.Sprintf("sallyport: the tool %s returns %v, which cannot be written as JSON.", name, result))
+		panic(fmt.Sprintf("%s: the tool %s returns %v, which cannot be written as JSON. Return a struct, a map, a list, text or a number.", place, name, result))
 	}
 }
 

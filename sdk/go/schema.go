@@ -35,13 +35,13 @@ var wideIntegers = map[reflect.Kind]schema{
 		{"type": "string", "pattern": "^[0-9]{1,20}$"}}},
 }
 
-func parametersSchema(tool string, arguments reflect.Type) string {
+func parametersSchema(place, tool string, arguments reflect.Type) string {
 	if arguments.Kind() != reflect.Struct {
-		panic(fmt.Sprintf("sallyport: the arguments of the tool %s are %v. They have to be a struct.", tool, arguments))
+		panic(fmt.Sprintf("%s: the arguments of the tool %s are %v. They have to be a struct, with a field for each.", place, tool, arguments))
 	}
 	made, err := structSchema(arguments, 0)
 	if err != nil {
-		panic(fmt.Sprintf("sallyport: the arguments of the tool %s have no schema: %v", tool, err))
+		panic(fmt.Sprintf("%s: the arguments of the tool %s have no schema: %v", place, tool, err))
 	}
 	return written(made)
 }
@@ -99,7 +99,7 @@ func plainSchema(of reflect.Type) (schema, error) {
 	case reflect.Uint8, reflect.Uint16, reflect.Uint32:
 		return schema{"type": "integer", "minimum": 0, "maximum": int64(1)<<of.Bits() - 1}, nil
 	}
-	return nil, fmt.Errorf("%v cannot be an argument", of)
+	return nil, fmt.Errorf("%v cannot be an argument. Use a struct, a list, a map, text, a number or a bool", of)
 }
 
 // intSchema describes int and uint, which authors use for counts. It names no limits of 64 bits,
@@ -129,7 +129,7 @@ func listSchema(of reflect.Type, depth int) (schema, error) {
 
 func mapSchema(of reflect.Type, depth int) (schema, error) {
 	if of.Key().Kind() != reflect.String {
-		return nil, fmt.Errorf("%v has keys that are not texts", of)
+		return nil, fmt.Errorf("%v has keys that are not texts. Use map[string]…", of)
 	}
 	values, err := typeSchema(of.Elem(), depth+1)
 	if err != nil {
@@ -145,7 +145,7 @@ func structSchema(of reflect.Type, depth int) (schema, error) {
 	}
 	for _, field := range fieldsOf(of) {
 		if _, isTaken := properties[field.name]; isTaken {
-			return nil, fmt.Errorf("two fields have the name %s", field.name)
+			return nil, fmt.Errorf("two fields have the name %s. Name one of them with the tag json", field.name)
 		}
 		if field.Anonymous && field.Type.Kind() == reflect.Pointer {
 			return nil, fmt.Errorf("%s: embed the struct itself, not a pointer to it", field.name)
@@ -210,10 +210,10 @@ func fieldSchema(field reflect.StructField, depth int) (schema, error) {
 	for tag, key := range map[string]string{"min": "minimum", "max": "maximum"} {
 		if limit := field.Tag.Get(tag); limit != "" {
 			if !isNumber(field.Type) {
-				return nil, fmt.Errorf("the tag %s:%q needs a number, and this is %v", tag, limit, field.Type)
+				return nil, fmt.Errorf("the tag %s:%q needs a number, and this is %v. Remove the tag", tag, limit, field.Type)
 			}
 			if number, err := json.Number(limit).Float64(); err != nil || !json.Valid([]byte(limit)) || math.IsNaN(number) {
-				return nil, fmt.Errorf("the tag %s:%q is not a number", tag, limit)
+				return nil, fmt.Errorf("the tag %s:%q is not a number. Write one such as %s:\"1\"", tag, limit, tag)
 			}
 			made[key] = json.Number(limit)
 		}
@@ -224,7 +224,7 @@ func fieldSchema(field reflect.StructField, depth int) (schema, error) {
 			target = items
 		}
 		if target["type"] != "string" {
-			return nil, fmt.Errorf("the tag enum needs a text")
+			return nil, fmt.Errorf("the tag enum needs a text. Make the field a string, or remove the tag")
 		}
 		var listed []any
 		for choice := range strings.SplitSeq(choices, ",") {

@@ -23,7 +23,7 @@ type outer struct {
 }
 
 func TestSchemaFollowsTheTags(t *testing.T) {
-	made := parametersSchema("outer", reflect.TypeFor[outer]())
+	made := parametersSchema("plugin.go:1", "outer", reflect.TypeFor[outer]())
 	for _, part := range []string{
 		`"additionalProperties":false`,
 		`"text":{"description":"A text.","type":"string"}`,
@@ -100,8 +100,8 @@ func TestMistakesOfAuthorsAreNamed(t *testing.T) {
 		{reflect.TypeFor[otherTag](), "the tag description is not known. Write desc"},
 		{reflect.TypeFor[bareTag](), "has no form such as json"},
 	} {
-		message := panicOf(func() { parametersSchema("tool", row.of) })
-		if !strings.Contains(message, row.word) || !strings.Contains(message, "tool") {
+		message := panicOf(func() { parametersSchema("plugin.go:7", "tool", row.of) })
+		if !strings.Contains(message, row.word) || !strings.HasPrefix(message, "plugin.go:7: ") {
 			t.Errorf("%v gives %q, expected %q", row.of, message, row.word)
 		}
 	}
@@ -123,7 +123,8 @@ func TestMistakesInADeclarationAreNamed(t *testing.T) {
 			Tool("act", "Acts.", func(*Call, nothing) (chan int, error) { return nil, nil })
 		}, "returns chan int, which cannot be written as JSON"},
 	} {
-		if message := panicOf(row.declare); !strings.Contains(message, row.word) {
+		message := panicOf(row.declare)
+		if !strings.Contains(message, row.word) || !strings.HasPrefix(message, "schema_test.go:") {
 			t.Errorf("%q, expected %q", message, row.word)
 		}
 	}

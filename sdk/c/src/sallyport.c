@@ -24,9 +24,9 @@ static void *checked(void *memory) {
 
 /* --- Tools --- */
 
-void sp_register(const sp_tool *tool, sp_run run) {
+void sp_register(const sp_tool *tool, sp_run run, const char *place) {
   sp_registered *added = checked(calloc(1, sizeof *added));
-  *added = (sp_registered){.tool = tool, .run = run};
+  *added = (sp_registered){.tool = tool, .run = run, .place = place};
   *last_tool = added;
   last_tool = &added->next;
 }
@@ -151,8 +151,15 @@ sp_bytes sp_valid_text(sp_call *call, const char *text, size_t length) {
 /* --- Mistakes of the author --- */
 
 /* Stops with a message about a tool, which `sallyport plugin build` prints. */
+/* The file and the line of a tool. */
+static const char *place_of(const sp_tool *tool) {
+  const sp_registered *at = first_tool;
+  while (at && at->tool != tool) at = at->next;
+  return at ? at->place : "plugin";
+}
+
 __attribute__((format(printf, 2, 3))) static _Noreturn void refuse(const sp_tool *tool, const char *format, ...) {
-  fprintf(stderr, "the tool %s", tool->name);
+  fprintf(stderr, "%s: the tool %s", place_of(tool), tool->name);
   va_list arguments;
   va_start(arguments, format);
   vfprintf(stderr, format, arguments);
@@ -176,25 +183,25 @@ static bool is_json(const char *text, bool is_number) {
 static void check_limit(const sp_tool *tool, const sp_parameter *at, const char *word, const char *limit) {
   if (!limit) return;
   if (!is_number_type(at->type))
-    refuse(tool, ": the parameter %s has a minimum or maximum, which only numbers can have", at->name);
-  if (!is_json(limit, true)) refuse(tool, ": the parameter %s: its %s is not a number: %s", at->name, word, limit);
+    refuse(tool, ": the parameter %s has a minimum or maximum, which only numbers can have. Remove it", at->name);
+  if (!is_json(limit, true)) refuse(tool, ": the parameter %s: its %s is not a number: %s. Write one such as \"1\"", at->name, word, limit);
 }
 
 static void check_parameter(const sp_tool *tool, const sp_parameter *at) {
   if (at->type == SP_END)
     refuse(tool, ": the parameter %s has no type. Write one such as SP_STRING after its name", at->name);
   if (at->choices && at->type != SP_STRING)
-    refuse(tool, ": the parameter %s has choices, which only SP_STRING can have", at->name);
+    refuse(tool, ": the parameter %s has choices, which only SP_STRING can have. Remove them", at->name);
   if (at->schema && at->type != SP_SCHEMA)
-    refuse(tool, ": the parameter %s has a schema, which only SP_SCHEMA can have", at->name);
+    refuse(tool, ": the parameter %s has a schema, which only SP_SCHEMA can have. Remove it", at->name);
   if (!at->schema && at->type == SP_SCHEMA)
     refuse(tool, ": the parameter %s: SP_SCHEMA needs .schema = \"{…}\"", at->name);
   if (at->schema && !is_json(at->schema, false))
-    refuse(tool, ": the parameter %s: its schema is not JSON: %s", at->name, at->schema);
+    refuse(tool, ": the parameter %s: its schema is not JSON: %s. Write one such as {\"type\":\"object\"}", at->name, at->schema);
   check_limit(tool, at, "minimum", at->minimum);
   check_limit(tool, at, "maximum", at->maximum);
   for (const sp_parameter *before = tool->parameters; before < at; before++) {
-    if (!strcmp(before->name, at->name)) refuse(tool, ": two parameters have the name %s", at->name);
+    if (!strcmp(before->name, at->name)) refuse(tool, ": two parameters have the name %s. Rename one", at->name);
   }
 }
 
@@ -202,7 +209,7 @@ static void check_tool(const sp_registered *registered) {
   const sp_tool *tool = registered->tool;
   if (!tool->description || !*tool->description)
     refuse(tool, " has no description. Write .description = \"…\": a model chooses tools by it");
-  if (tool->output && !is_json(tool->output, false)) refuse(tool, ": its output is not JSON: %s", tool->output);
+  if (tool->output && !is_json(tool->output, false)) refuse(tool, ": its output is not JSON: %s. Write a JSON Schema", tool->output);
   for (const sp_registered *before = first_tool; before != registered; before = before->next) {
     if (!strcmp(before->tool->name, tool->name))
       refuse(tool, ": two tools have the name %s. Rename a function, or set .name", tool->name);
@@ -210,7 +217,7 @@ static void check_tool(const sp_registered *registered) {
   int count = 0;
   while (count < SP_PARAMETERS_MAX && tool->parameters[count].name) check_parameter(tool, &tool->parameters[count++]);
   if (count < SP_PARAMETERS_MAX && tool->parameters[count].type != SP_END)
-    refuse(tool, ": parameter %d has no name", count + 1);
+    refuse(tool, ": parameter %d has no name. Write it first: {\"text\", SP_STRING, \"…\"}", count + 1);
 }
 
 void sp_check_tools(void) {

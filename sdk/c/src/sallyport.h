@@ -75,14 +75,21 @@ typedef struct {
 typedef void (*sp_run)(sp_call *call);
 
 /* Makes a function `void function(sp_call *)` a tool. The other arguments set fields of `sp_tool`. */
-#define SALLYPORT_TOOL(function, ...)                                                \
-  static const sp_tool sallyport_tool_##function = {.name = #function, __VA_ARGS__}; \
-  __attribute__((constructor)) static void sallyport_register_##function(void) {     \
-    sp_register(&sallyport_tool_##function, function);                               \
+#define SALLYPORT_TOOL(function, ...) \
+  SALLYPORT_NUMBERED_TOOL(__COUNTER__, function, #function, __VA_ARGS__)
+#define SALLYPORT_NUMBERED_TOOL(...) SALLYPORT_DECLARE_TOOL(__VA_ARGS__)
+/* By number, because the function may be `space::name`. */
+#define SALLYPORT_DECLARE_TOOL(number, function, text, ...)                                \
+  static const sp_tool sallyport_tool_##number = {.name = text, __VA_ARGS__};              \
+  __attribute__((constructor)) static void sallyport_register_##number(void) {             \
+    static const char place[] = __FILE__ ":" SALLYPORT_TEXT(__LINE__);                     \
+    sp_register(&sallyport_tool_##number, function, place);                                \
   }
+#define SALLYPORT_TEXT(value) SALLYPORT_PLAIN_TEXT(value)
+#define SALLYPORT_PLAIN_TEXT(value) #value
 
-/* SALLYPORT_TOOL calls it. */
-void sp_register(const sp_tool *tool, sp_run run);
+/* SALLYPORT_TOOL calls it. `place` is the file and the line of the tool. */
+void sp_register(const sp_tool *tool, sp_run run, const char *place);
 
 /* --- Arguments --- */
 

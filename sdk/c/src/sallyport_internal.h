@@ -39,6 +39,7 @@ struct sp_call {
 typedef struct sp_registered {
   const sp_tool *tool;
   sp_run run;
+  const char *place; /* its file and line */
   struct sp_registered *next;
 } sp_registered;
 

@@ -119,7 +119,8 @@ impl LoadError {
                  put the arguments into a struct with named fields"
             }
             Self::ToolListFailed { .. } => {
-                "list-tools must be fast, must always return the same, and must need no grants"
+                "correct the plugin and build it again; it lists its tools before any call, so that \
+                 must be fast, always the same, and need no grants"
             }
             Self::Engine { .. } => "please report this: it is a bug of the host",
         }
