@@ -4,7 +4,7 @@ use std::{
     fs,
     io::{Read, Write},
     path::Path,
-    process::{Child, ChildStdin, Stdio},
+    process::{Child, ChildStdin, Command, Stdio},
     sync::{Arc, Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
@@ -75,9 +75,13 @@ fn measure(
     fs::write(&file, before)?;
     program.expect(language, &project, &["plugin", "build", "--get-tools"])?;
     eprintln!("{}: sallyport plugin dev, and a chat beside it …", language.name);
-    let mut dev = EditedProgram::start(program, &project, &["plugin", "dev", "--yes"])?;
+    // A home of its own, because the tool has the same name in every language.
+    let home = &program.own_home(&name)?;
+    let start =
+        |folder: &Path, args: &[&str]| EditedProgram::start(program.command(folder, args), home);
+    let mut dev = start(&project, &["plugin", "dev", "--yes"])?;
     dev.wait_for("Built ", None)?;
-    let mut chat = EditedProgram::start(program, program.folder(), &["chat"])?;
+    let mut chat = start(program.folder(), &["chat"])?;
     chat.wait_for(COLOURS[0], Some(QUESTION))?;
     let saved = Instant::now();
     fs::write(&file, after)?;
@@ -93,8 +97,8 @@ struct EditedProgram {
 }
 
 impl EditedProgram {
-    fn start(program: &LanguageProgram, folder: &Path, args: &[&str]) -> Result<Self> {
-        let mut command = program.command(folder, args);
+    fn start(mut command: Command, home: &Path) -> Result<Self> {
+        command.env("SALLYPORT_HOME", home);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
         let input = child.stdin.take().context("the program has no input")?;

@@ -16,7 +16,10 @@ use super::{
     conformance::{PassedCases, copy_sources, run_cases},
     program::{Attempt, LanguageProgram, Setback, setback_of},
 };
-use crate::process::repository_root;
+use crate::{
+    build::target_folder,
+    process::{cargo_command, repository_root, run_command},
+};
 
 /// Folder of the components' sources and of their cases.
 const SOURCES: &str = "tests/plain";
@@ -55,9 +58,10 @@ fn check_component(
     fs::create_dir_all(folder.join("plugins"))?;
     let component = folder.join("plugins/typed.wasm");
     build_component(language, &folder.join("source"), &component)?;
-    check_schemas(program, &folder.join("plugins"))?;
     let cases = repository_root().join(SOURCES).join("cases.json");
     let mut found = run_cases(language, program, &component, &cases)?;
+    // After the cases, because a component that is not compiled yet has no tools to list.
+    check_schemas(program, &folder.join("plugins"))?;
     for (_, name, reason) in GENERATOR_LIMITS.iter().filter(|(word, ..)| *word == language.word) {
         eprintln!("  {name}: left out, because {reason}");
         found.all -= 1;
@@ -68,35 +72,75 @@ fn check_component(
 fn build_component(language: PluginLanguage, source: &Path, component: &Path) -> Attempt<()> {
     let wit = repository_root().join(WIT);
     let mut generator = match language.word {
-        "python" => {
-            let python = tool_path("SALLYPORT_PYTHON", "python/bin/python3")?;
-            let mut generator = Command::new(python.with_file_name("componentize-py"));
-            generator.args(["-q", "-w", "plain", "-d"]).arg(&wit);
-            generator.args(["componentize", "--stub-wasi", "app", "-o"]);
-            generator
-        }
-        _ => {
-            let modules = tool_path("SALLYPORT_NODE_MODULES", "js/node_modules")?;
-            let mut generator = Command::new("node");
-            generator.arg("build.mjs").arg(&wit).env("SALLYPORT_NODE_MODULES", modules);
-            generator
-        }
+        "python" => python_generator(&wit)?,
+        "js" => js_generator(&wit)?,
+        word => example_generator(word)?,
     };
-    let output = generator.arg(component).current_dir(source).output()?;
+    if let Some(compiler) = native_compiler(language.word)? {
+        generator.args([wit.as_path(), source, component, &compiler]);
+    } else {
+        generator.arg(component);
+    }
+    let output = generator.current_dir(source).output()?;
     match output.status.success() {
         true => Ok(()),
         false => Err(setback_of(&String::from_utf8_lossy(&output.stderr), "")),
     }
 }
 
-/// A tool that a variable names, or that an earlier part of the task has installed.
-fn tool_path(variable: &str, place: &str) -> Attempt<PathBuf> {
-    let installed = repository_root().join("target/languages/tools").join(place);
-    let path = std::env::var_os(variable).map_or(installed, PathBuf::from);
-    match path.exists() {
-        true => Ok(path),
-        false => Err(Setback::ToolsMissing(format!("{} does not exist", path.display()))),
+fn python_generator(wit: &Path) -> Attempt<Command> {
+    let mut generator = Command::new(tool_path("SALLYPORT_PYTHON", "python", "bin/python3")?);
+    generator
+        .args(["-c", "from componentize_py import script; script()", "-q", "-w", "plain", "-d"])
+        .arg(wit);
+    generator.args(["componentize", "--stub-wasi", "app", "-o"]);
+    Ok(generator)
+}
+
+fn js_generator(wit: &Path) -> Attempt<Command> {
+    let modules = tool_path("SALLYPORT_NODE_MODULES", "js", "node_modules")?;
+    let mut generator = Command::new("node");
+    generator.arg("build.mjs").arg(wit).env("SALLYPORT_NODE_MODULES", modules);
+    Ok(generator)
+}
+
+/// The generators of C and Go are crates, and an example of the crate that uses them runs them.
+fn example_generator(word: &str) -> Attempt<Command> {
+    let name = "plain_component";
+    run_command(cargo_command().args([
+        "build",
+        "-q",
+        "-p",
+        "sallyport-componentize",
+        "--example",
+        name,
+    ]))?;
+    let mut generator = Command::new(target_folder().join("debug/examples").join(name));
+    generator.arg(word);
+    Ok(generator)
+}
+
+/// The compiler of a language whose generator does not contain one.
+fn native_compiler(word: &str) -> Attempt<Option<PathBuf>> {
+    match word {
+        "c" => tool_path("SALLYPORT_ZIG", "c", "ziglang/zig").map(Some),
+        "go" => tool_path("SALLYPORT_GO", "go", "go/bin/go").map(Some),
+        _ => Ok(None),
     }
+}
+
+/// A tool that a variable names, or that an earlier part of the task has installed into a folder,
+/// as it is or as a Python package.
+fn tool_path(variable: &str, folder: &str, place: &str) -> Attempt<PathBuf> {
+    if let Some(named) = std::env::var_os(variable) {
+        return Ok(named.into());
+    }
+    let installed = repository_root().join("target/languages/tools").join(folder);
+    let versions = fs::read_dir(installed.join("lib")).into_iter().flatten().flatten();
+    let packages = versions.map(|version| version.path().join("site-packages"));
+    let mut paths = [installed].into_iter().chain(packages).map(|folder| folder.join(place));
+    let missing = || Setback::ToolsMissing(format!("{place} is not installed"));
+    paths.find(|path| path.exists()).ok_or_else(missing)
 }
 
 /// Compares the schemas of the functions with those of the Rust component.

@@ -61,10 +61,9 @@ impl LanguageProgram {
     /// are installed once.
     pub(super) fn new(program: PathBuf) -> Result<Self> {
         let home = TempDir::with_prefix("sallyport-languages-")?;
-        let cache = repository_root().join("target/languages");
+        let cache = tool_cache();
         fs::create_dir_all(&cache)?;
-        fs::create_dir(home.path().join("home"))?;
-        std::os::unix::fs::symlink(&cache, home.path().join("home/cache"))?;
+        make_home(&home.path().join("home"))?;
         // All Rust projects share what is compiled of their dependencies.
         let compiled = cache.join("cargo").display().to_string();
         fs::create_dir(home.path().join(".cargo"))?;
@@ -88,8 +87,19 @@ impl LanguageProgram {
         command
     }
 
-    /// Lets a command find the program as `sallyport`, with this home.
-    pub(super) fn with_path<'c>(&self, command: &'c mut Command) -> Result<&'c mut Command> {
+    /// A home that no other part of the task uses.
+    pub(super) fn own_home(&self, name: &str) -> Result<PathBuf> {
+        let home = self.home.path().join(format!("home-{name}"));
+        make_home(&home)?;
+        Ok(home)
+    }
+
+    /// Lets a command find the program as `sallyport`, with a home.
+    pub(super) fn with_path<'c>(
+        &self,
+        command: &'c mut Command,
+        home: &Path,
+    ) -> Result<&'c mut Command> {
         let programs = self.home.path().join("bin");
         fs::create_dir_all(&programs)?;
         let link = programs.join("sallyport");
@@ -99,7 +109,7 @@ impl LanguageProgram {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(programs).chain(std::env::split_paths(&path));
         command.env("PATH", std::env::join_paths(folders)?);
-        Ok(command.env("SALLYPORT_HOME", self.home.path().join("home")))
+        Ok(command.env("SALLYPORT_HOME", home))
     }
 
     /// Runs a command to its end, whatever that is.
@@ -125,6 +135,17 @@ impl LanguageProgram {
             false => Err(setback_of(&text(&output.stderr), &text(&output.stdout))),
         }
     }
+}
+
+/// The folder of the tools and of what is compiled.
+fn tool_cache() -> PathBuf {
+    repository_root().join("target/languages")
+}
+
+/// Makes a home whose cache is that of the repository's builds.
+fn make_home(home: &Path) -> Result<()> {
+    fs::create_dir(home)?;
+    Ok(std::os::unix::fs::symlink(tool_cache(), home.join("cache"))?)
 }
 
 /// Why a command failed, from what it printed.

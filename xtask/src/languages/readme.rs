@@ -22,7 +22,9 @@ pub(super) fn type_readme(language: PluginLanguage, program: &LanguageProgram) -
     eprintln!("{}: the {} commands of its README …", language.name, commands.len());
     let mut shell = Command::new("sh");
     shell.args(["-e", "-c", &commands.join("\n")]).current_dir(&folder);
-    let output = program.with_path(&mut shell)?.output()?;
+    // A home of its own, because the projects of all READMEs have the same name.
+    let home = program.own_home(&format!("readme-{}", language.word))?;
+    let output = program.with_path(&mut shell, &home)?.output()?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match output.status.success() {
         true => Ok(commands.len()),

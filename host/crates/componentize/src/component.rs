@@ -7,6 +7,7 @@ use wasi_preview1_component_adapter_provider::{
 };
 use wasmparser::{Parser, Payload};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::{Resolve, WorldId};
 
 use crate::{BuildError, PluginRequest, world::resolve_world};
 
@@ -39,9 +40,22 @@ fn invalid(error: &anyhow::Error) -> BuildError {
     BuildError::Component(format!("{error:#}"))
 }
 
-fn encode(mut core: Vec<u8>, wit: &Path) -> anyhow::Result<Vec<u8>> {
+fn encode(core: Vec<u8>, wit: &Path) -> anyhow::Result<Vec<u8>> {
     let (resolve, world) = resolve_world(wit)?;
-    embed_component_metadata(&mut core, &resolve, world, StringEncoding::UTF8)?;
+    encode_world(core, &resolve, world)
+}
+
+/// Makes a component of a core module that implements a world.
+///
+/// # Errors
+///
+/// The module does not implement the world, or is not a valid module.
+pub fn encode_world(
+    mut core: Vec<u8>,
+    resolve: &Resolve,
+    world: WorldId,
+) -> anyhow::Result<Vec<u8>> {
+    embed_component_metadata(&mut core, resolve, world, StringEncoding::UTF8)?;
     let adapter = WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER;
     let mut encoder = ComponentEncoder::default();
     encoder.validate(true).module(&core)?;

@@ -2,7 +2,7 @@
 //!
 //! [`build_project`] writes the SDK and the generated bindings into the project's folder `.build`,
 //! runs the language's compiler there, and makes a component of the core module that comes out.
-//! [`encode_component`] is the last step alone.
+//! [`encode_component`] is the last step alone, and [`encode_world`] is that for any world.
 //!
 //! A component imports what the plugin uses and nothing else: the linkers drop the functions of the
 //! SDK that nobody calls, and with them their imports. An import that the manifest does not request
@@ -20,11 +20,11 @@ mod world;
 
 use std::path::Path;
 
-pub use component::encode_component;
+pub use component::{encode_component, encode_world};
 pub use error::BuildError;
 pub use request::PluginRequest;
 pub use toolchain::BuildTools;
-pub use world::wasi_wit;
+pub use world::{go_runtime, wasi_wit};
 
 /// A language that this crate compiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

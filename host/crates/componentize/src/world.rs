@@ -21,7 +21,8 @@ pub fn wasi_wit() -> &'static [(&'static str, &'static str)] {
 }
 
 /// The runtime module of the Go bindings, as path and text.
-pub(crate) fn go_runtime() -> &'static [(&'static str, &'static str)] {
+#[must_use]
+pub fn go_runtime() -> &'static [(&'static str, &'static str)] {
     GO_RUNTIME
 }
 
