@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use self::table::{Figure, FigureTable};
 use crate::{
-    build,
+    build, dist, languages,
     process::{cargo_command, repository_root, run_command, run_for_output},
 };
 
@@ -18,10 +18,11 @@ use crate::{
 type GroupBenchmark = fn() -> Result<Vec<Figure>>;
 
 /// The groups of benchmarks, in the order of the table.
-const GROUPS: [(&str, GroupBenchmark); 4] = [
+const GROUPS: [(&str, GroupBenchmark); 5] = [
     ("start", start::measure_starts),
     ("call", || run_bench("sallyport", "call", None)),
     ("python", || run_bench("sallyport", "python", None)),
+    ("languages", measure_languages),
     ("turn", || run_bench("sallyport-session", "turn", Some("bench"))),
 ];
 
@@ -102,6 +103,12 @@ impl BenchOptions {
         }
         Ok(options)
     }
+}
+
+/// Builds a plugin in each language and measures its calls.
+fn measure_languages() -> Result<Vec<Figure>> {
+    languages::build_bench_plugins(&dist::build_program()?)?;
+    run_bench("sallyport", "languages", None)
 }
 
 /// Runs a benchmark of a crate and collects the figures that it prints.

@@ -44,7 +44,7 @@ pub(super) fn run_loop(
 }
 
 /// The tool and the arguments of a project's first case.
-fn first_call(project: &Path) -> Result<(String, String)> {
+pub(super) fn first_call(project: &Path) -> Result<(String, String)> {
     let cases: Value = serde_json::from_str(&fs::read_to_string(project.join("cases.json"))?)?;
     let first = &cases["cases"][0];
     let tool = first["tool"].as_str().context("the first case names no tool")?;

@@ -7,6 +7,7 @@
 //! as copies, because builds leave files beside them.
 
 mod author_loop;
+mod bench;
 mod conformance;
 mod edit;
 mod mistakes;
@@ -19,6 +20,7 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 
+pub(crate) use self::bench::build_bench_plugins;
 use self::{
     conformance::PassedCases,
     page::write_page,
