@@ -49,6 +49,16 @@ pub enum PluginBuildError {
         /// The command that installs it.
         fix: String,
     },
+    /// The tool that a variable names does not work.
+    #[error("{variable} names {}, which does not work as {tool}", path.display())]
+    ToolBroken {
+        /// The variable.
+        variable: &'static str,
+        /// What it names.
+        path: PathBuf,
+        /// The tool.
+        tool: &'static str,
+    },
     /// A program was started and failed. It has printed its own message.
     #[error("{program} failed{}", .code.map(|code| format!(" with code {code}")).unwrap_or_default())]
     ProgramFailed {
@@ -105,6 +115,9 @@ impl PluginBuildError {
                 Some("create a project with: sallyport plugin new NAME --lang rust".to_owned())
             }
             Self::Manifest(error) => error.hint.clone(),
+            Self::ToolBroken { variable, .. } => Some(format!(
+                "correct {variable}, or unset it and run: sallyport plugin build --get-tools"
+            )),
             Self::ToolMissing { fix, .. } | Self::NoComponent { fix, .. } => Some(fix.clone()),
             Self::NoSdk { .. }
             | Self::Compiled(_)

@@ -44,6 +44,12 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
+/// Whether a program can be started, ends well and prints something. What it prints is not shown.
+pub(crate) fn answers(command: &mut Command) -> bool {
+    let ended = command.stdin(Stdio::null()).stderr(Stdio::null()).output();
+    ended.is_ok_and(|ended| ended.status.success() && !ended.stdout.is_empty())
+}
+
 /// Shows what a compiler has said, as it said it.
 pub(crate) fn show_message(text: &str) {
     // Without standard error there is nobody to read it.

@@ -72,7 +72,7 @@ impl ToolKind {
                 "SALLYPORT_GO",
                 "Go",
                 Installer::Pip,
-                &["bin/go", "lib/*/site-packages/go/bin/go"],
+                &["lib/*/site-packages/go/bin/go", "bin/go"],
             )),
         }
     }
@@ -84,6 +84,18 @@ impl ToolKind {
             "SALLYPORT_NODE_MODULES" => paths.node_modules.clone(),
             "SALLYPORT_ZIG" => paths.zig.clone(),
             _ => paths.go.clone(),
+        }
+    }
+
+    /// Whether a tool that the user has named is one. The compiler's own messages would not name
+    /// the variable.
+    fn works(&self, tool: &Path) -> bool {
+        match self.variable {
+            "SALLYPORT_PYTHON" => {
+                process::succeeds(process::command(tool).args(["-c", "import componentize_py"]))
+            }
+            "SALLYPORT_NODE_MODULES" => tool.is_dir(),
+            _ => process::answers(process::command(tool).arg("version")),
         }
     }
 
@@ -112,8 +124,12 @@ pub(crate) fn find_tool(
     options: &BuildOptions,
 ) -> Result<Option<(&'static str, PathBuf)>, PluginBuildError> {
     let Some(kind) = ToolKind::of(language) else { return Ok(None) };
-    if let Some(named) = kind.named(&options.tools) {
-        return Ok(Some((kind.variable, named)));
+    if let Some(path) = kind.named(&options.tools) {
+        let ToolKind { variable, name: tool, .. } = kind;
+        return match kind.works(&path) {
+            true => Ok(Some((variable, path))),
+            false => Err(PluginBuildError::ToolBroken { variable, path, tool }),
+        };
     }
     let (list, folder_name) = read_list(sdk, language, options.engine.as_deref())?;
     let folder = options.cache.join("tools").join(folder_name);
@@ -247,6 +263,21 @@ mod tests {
         assert_eq!(installed(), Some(zig.clone()));
         fs::remove_file(zig).unwrap();
         assert_eq!(installed(), None);
+    }
+
+    #[test]
+    fn a_tool_that_the_user_names_has_to_answer() {
+        for language in [SourceLanguage::Python, SourceLanguage::C, SourceLanguage::Go] {
+            let kind = ToolKind::of(language).unwrap();
+            for program in ["/nonexistent", "/bin/false"] {
+                assert!(!kind.works(Path::new(program)), "{language}: {program}");
+            }
+        }
+        let zig = ToolKind::of(SourceLanguage::C).unwrap();
+        assert!(!zig.works(Path::new("/bin/true")), "it prints no version");
+        assert!(zig.works(Path::new("/bin/echo")));
+        let modules = ToolKind::of(SourceLanguage::JavaScript).unwrap();
+        assert!(modules.works(Path::new("/")) && !modules.works(Path::new("/nonexistent")));
     }
 
     #[test]

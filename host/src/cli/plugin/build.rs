@@ -34,7 +34,7 @@ impl From<PluginBuildError> for CommandFailure {
             PluginBuildError::Manifest(mistake) => Some(SourceError::place(mistake)),
             _ => None,
         };
-        let message = text::escape_line(&error.to_string());
+        let message = text::escape_multiline(&error.to_string());
         Self { hint: error.hint(), location, ..Self::new(exit, message) }
     }
 }
