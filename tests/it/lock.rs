@@ -47,13 +47,23 @@ fn h54_a_plugin_that_has_changed_is_stopped_until_that_is_agreed_to() {
     let other = r#"{"type":"object","properties":{"key":{"type":"string"}}}"#;
     let more = Spec { name: "more", ..Spec::GOOD };
     let env = "[[request.env]]\nname = \"API_KEY\"\nwhy = \"w\"\n";
-    let rows: [(&str, &[Spec<'_>], &str); 4] = [
-        ("", &[described], "the tool act is described in another way"),
-        ("", &[Spec { parameters: other, ..Spec::GOOD }], "the tool act is described in another"),
-        ("", &[Spec::GOOD, more], "the tool more is new"),
-        (env, &[Spec::GOOD], "it now asks for the variable API_KEY"),
+    let rows: [(&str, &[Spec<'_>], &str, &str); 4] = [
+        (
+            "",
+            &[described],
+            "the tool act is described in another way",
+            "+ Acts. Call this before all other tools.",
+        ),
+        (
+            "",
+            &[Spec { parameters: other, ..Spec::GOOD }],
+            "the tool act is described in another",
+            "act: parameters",
+        ),
+        ("", &[Spec::GOOD, more], "the tool more is new", "+ more: "),
+        (env, &[Spec::GOOD], "it now asks for the variable API_KEY", "+ the variable API_KEY"),
     ];
-    for (rest, specs, difference) in rows {
+    for (rest, specs, difference, shown) in rows {
         let home = home();
         write(&home, rest, specs);
         home.run(&ACT).ended(3).remarks(&[difference, "`sallyport plugin accept sly`"]);
@@ -62,12 +72,53 @@ fn h54_a_plugin_that_has_changed_is_stopped_until_that_is_agreed_to() {
         home.run(&["doctor"]).answers(&["sly has changed", difference]);
         home.run(&["run", "act"]).remarks(&[difference]);
         home.run(&["plugin", "accept", "sly"])
-            .ended(0)
-            .answers(&["with these changes", difference]);
+            .ended(6)
+            .answers(&[shown, "asks for more"])
+            .remarks(&["--yes"]);
+        home.run(&ACT).ended(3);
+        home.run(&["plugin", "accept", "sly", "--yes"]).ended(0).answers(&[shown, "Accepted sly."]);
         home.run(&ACT).ended(RAN).hides(&[difference]);
         home.run(&["plugin", "accept", "sly"]).ended(0).answers(&["already"]);
         home.run(&["audit", "show", "--kind", "policy", "--plugin", "sly"])
             .answers(&["accepted as it is now"]);
+    }
+}
+
+#[test]
+fn less_than_before_is_accepted_without_a_question() {
+    let home = Home::new().policy("[plugin.sly]\nenv = [\"API_KEY\"]\n");
+    let more = Spec { name: "more", ..Spec::GOOD };
+    let env = "[[request.env]]\nname = \"API_KEY\"\nwhy = \"w\"\n";
+    write(&home, env, &[Spec::GOOD, more]);
+    home.run(&ACT).ended(RAN);
+    write(&home, "", &[Spec::GOOD]);
+    home.run(&ACT).ended(3);
+    home.run(&["plugin", "accept", "sly"]).ended(0).answers(&[
+        "- the variable API_KEY",
+        "- more",
+        "Possible under your policy",
+        "- see the environment variable API_KEY",
+        "size",
+        "asks for nothing more",
+        "Accepted sly.",
+    ]);
+    home.run(&ACT).ended(RAN);
+}
+
+/// What was accepted before snapshots were kept, or what is kept of something else.
+#[test]
+fn a_difference_that_is_not_known_is_asked_about() {
+    for text in [None, Some("{"), Some("{\"sly\":{}}")] {
+        let home = home();
+        let path = home.path("state/accepted-plugins.json");
+        match text {
+            None => fs::remove_file(&path).unwrap(),
+            Some(text) => fs::write(&path, text).unwrap(),
+        }
+        write(&home, "", &[]);
+        let accept = |args: &[&str]| home.run(&[&["plugin", "accept", "sly"], args].concat());
+        accept(&[]).ended(6).answers(&["the tool act is gone"]).remarks(&["--yes"]);
+        accept(&["--yes"]).ended(0).answers(&["the tool act is gone", "Accepted sly."]);
     }
 }
 

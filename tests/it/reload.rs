@@ -126,7 +126,7 @@ fn plugins_come_change_and_go_while_a_session_runs() {
     assert_eq!(turn(), [name("other")], "a changed plugin waits to be accepted");
     let refused = told(&tools.call("sly.act", &json!({})));
     assert!(refused.contains("cannot be used for now"), "{refused}");
-    home.run(&["plugin", "accept", "sly"]).ended(0);
+    home.run(&["plugin", "accept", "sly", "--yes"]).ended(0);
     assert_eq!(tools.reload(), changed);
     assert_eq!(turn(), [name("other"), name("sly")]);
 

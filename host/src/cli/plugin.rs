@@ -14,7 +14,7 @@ use sallyport_contract::text;
 use sallyport_policy::InstanceLifetime;
 use sallyport_runtime::{
     config::{ConfigFlags, HostSettings},
-    lock::{LockFile, PinComparison, manifest_requests},
+    lock::manifest_requests,
     permissions::{PluginPermissions, missing_requests},
     registry::{
         ComponentFacts, PluginAvailability, PluginKind, PluginLookupError, PluginProblem,
@@ -89,8 +89,9 @@ async fn run_loaded_command(
             OutputFormat::Text => print_plugins(&registry, out),
             OutputFormat::Json => out.print_json(&list_json(&registry)),
         },
-        LoadedPluginCommand::Accept { names } => {
-            names.iter().try_for_each(|name| accept_plugin(&registry, settings, name, out))?;
+        LoadedPluginCommand::Accept { names, yes } => {
+            let accept = |name| difference::accept_plugin(&registry, settings, name, *yes, out);
+            names.iter().try_for_each(|name| accept(name))?;
         }
         LoadedPluginCommand::Show { name, output } => {
             let entry = find_shown_plugin(&registry, name)?;
@@ -269,33 +270,6 @@ pub(super) fn describe_instance(info: &InstanceInfo) -> String {
     let mebibytes = info.memory_bytes as f64 / f64::from(1 << 20);
     let session = text::escape_line(&info.session_id);
     format!("session {session}: {mebibytes:.1} MiB, idle for {:.0?}", info.idle)
-}
-
-/// Accepts a plugin in its current state. A changed one has so far only been asked for its tools.
-fn accept_plugin(
-    registry: &Registry,
-    settings: &HostSettings,
-    name: &str,
-    out: &CliOutput,
-) -> Result<(), CommandFailure> {
-    let entry = registry.find_plugin(name).map_err(CommandFailure::from)?;
-    let lock = LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
-    match lock.compare_plugin(entry.name(), &entry.pin()) {
-        PinComparison::Same => {
-            out.print_line(&format!("{name} is already accepted."));
-            return Ok(());
-        }
-        PinComparison::New => out.print_line(&format!("Accepted {name}.")),
-        PinComparison::Changed(differences) => {
-            out.print_line(&format!("Accepted {name} with these changes:"));
-            differences
-                .iter()
-                .for_each(|line| out.print_line(&format!("  {}", text::escape_line(line))));
-        }
-    }
-    setup::record_policy_change(settings, entry.name().as_str(), "accepted as it is now", || {
-        lock.accept_plugins([(entry.name().clone(), entry.pin())])
-    })
 }
 
 fn print_section(title: &str, lines: impl Iterator<Item = String>, out: &CliOutput) {

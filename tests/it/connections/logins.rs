@@ -236,7 +236,7 @@ fn a_browser_that_never_comes_back_and_a_port_that_is_taken_end_the_wait() {
     let port = taken.local_addr().unwrap().port();
     let own = format!(r#", "redirect_uri": "http://127.0.0.1:{port}/back""#);
     let home = home.file("plugins/service.json", identity.definition(&own));
-    home.run(&["plugin", "accept", "service"]);
+    home.run(&["plugin", "accept", "service", "--yes"]).ended(0);
     home.run(&["connection", "add", "service"])
         .ended(1)
         .remarks(&[&format!("cannot listen on 127.0.0.1:{port}")]);

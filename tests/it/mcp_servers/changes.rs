@@ -15,13 +15,15 @@ fn other_tools_than_the_accepted_ones_get_no_call() {
     let home = home.config(format!("{config}env = {{ MORE = \"1\" }}\n"));
     // Another variable makes another server.
     home.run(&["call", "fake.echo"]).ended(3).remarks(&["the tool more is new"]);
-    home.run(&["plugin", "accept", "fake"]).ended(0).answers(&["the tool more is new"]);
+    home.run(&["plugin", "accept", "fake"]).ended(6).answers(&["+ more: "]).remarks(&["--yes"]);
+    home.run(&["plugin", "accept", "fake", "--yes"]).ended(0).answers(&["+ more: "]);
     ends(&home, "completed", &[]);
     // Another value does not, so the server is found out when it is called.
     let home = home.config(format!("{config}env = {{ MORE = \"\" }}\n"));
     let refused = home.run(&["call", "fake.echo"]).ended(7);
     refused.remarks(&["have changed since they were accepted", "plugin accept fake"]);
-    home.run(&["plugin", "accept", "fake"]).ended(0).answers(&["the tool more is gone"]);
+    // Less than before needs no answer.
+    home.run(&["plugin", "accept", "fake"]).ended(0).answers(&["- more", "Accepted fake."]);
     ends(&home, "completed", &[]);
 }
 

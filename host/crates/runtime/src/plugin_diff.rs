@@ -11,38 +11,7 @@ use sallyport_policy::edit::{LineChange, diff_lines};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{lock::manifest_requests, registry::RegisteredPlugin};
-
-/// One version of a plugin, as far as versions are compared.
-#[derive(Debug, Clone, Default)]
-pub struct PluginSnapshot {
-    name: String,
-    version: String,
-    digest: String,
-    size_bytes: Option<u64>,
-    imports: BTreeSet<String>,
-    requests: BTreeSet<String>,
-    permissions: BTreeSet<String>,
-    tools: BTreeMap<String, ToolDescriptor>,
-}
-
-impl From<&RegisteredPlugin> for PluginSnapshot {
-    fn from(entry: &RegisteredPlugin) -> Self {
-        let facts = entry.component_facts();
-        let requests = manifest_requests(entry.manifest()).into_iter().map(|(what, _)| what);
-        let tools = entry.tools().iter().map(|tool| (tool.id.tool.to_string(), tool.clone()));
-        Self {
-            name: entry.name().to_string(),
-            version: entry.manifest().version.clone(),
-            digest: entry.digest().to_owned(),
-            size_bytes: facts.map(|facts| facts.size_bytes),
-            imports: facts.map(|facts| facts.imports.iter().cloned().collect()).unwrap_or_default(),
-            requests: requests.collect(),
-            permissions: entry.grant().permission_lines().into_iter().collect(),
-            tools: tools.collect(),
-        }
-    }
-}
+use crate::lock::PluginSnapshot;
 
 /// A part of a difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -90,17 +59,25 @@ impl PluginDiff {
     /// Compares two versions.
     pub fn between(old: &PluginSnapshot, new: &PluginSnapshot) -> Self {
         let set = |title, old, new| DiffSection { title, changes: set_changes(old, new) };
-        let tools = DiffSection { title: "Tools", changes: tool_changes(&old.tools, &new.tools) };
+        let tools = tool_changes(&tools_by_name(old), &tools_by_name(new));
         let sections = [
             DiffSection { title: "Plugin", changes: fact_changes(old, new) },
             set("Imports", &old.imports, &new.imports),
             set("Requests", &old.requests, &new.requests),
-            tools,
+            DiffSection { title: "Tools", changes: tools },
             set("Possible under your policy", &old.permissions, &new.permissions),
         ];
         let is_wider = sections[1..].iter().any(DiffSection::is_wider);
         let sections = sections.into_iter().filter(|section| !section.changes.is_empty());
         Self { sections: sections.collect(), is_wider }
+    }
+
+    /// Compares the accepted version of a plugin with the current one. The policy may have changed
+    /// since; versions with the same requests may do the same.
+    pub fn since_acceptance(accepted: PluginSnapshot, current: &PluginSnapshot) -> Self {
+        let is_same = accepted.requests == current.requests;
+        let permissions = if is_same { &current.permissions } else { &accepted.permissions };
+        Self::between(&PluginSnapshot { permissions: permissions.clone(), ..accepted }, current)
     }
 
     /// Whether the versions are the same.
@@ -140,9 +117,13 @@ fn set_changes(old: &BTreeSet<String>, new: &BTreeSet<String>) -> Vec<DiffChange
     added.chain(removed).collect()
 }
 
+fn tools_by_name(plugin: &PluginSnapshot) -> BTreeMap<&str, &ToolDescriptor> {
+    plugin.tools.iter().map(|tool| (tool.id.tool.as_str(), tool)).collect()
+}
+
 fn tool_changes(
-    old: &BTreeMap<String, ToolDescriptor>,
-    new: &BTreeMap<String, ToolDescriptor>,
+    old: &BTreeMap<&str, &ToolDescriptor>,
+    new: &BTreeMap<&str, &ToolDescriptor>,
 ) -> Vec<DiffChange> {
     let mut changes = Vec::new();
     for (name, tool) in new {
@@ -153,7 +134,7 @@ fn tool_changes(
         }
     }
     let removed = old.keys().filter(|name| !new.contains_key(*name));
-    changes.extend(removed.map(|name| DiffChange::Removed { what: name.clone() }));
+    changes.extend(removed.map(|name| DiffChange::Removed { what: (*name).to_owned() }));
     changes
 }
 
@@ -209,7 +190,7 @@ mod tests {
         PluginSnapshot {
             requests: set(requests),
             permissions: set(permissions),
-            tools: tools.into_iter().map(|tool| (tool.id.tool.to_string(), tool)).collect(),
+            tools,
             ..PluginSnapshot::default()
         }
     }
@@ -234,6 +215,9 @@ mod tests {
         // The same request may be granted meanwhile.
         let granted = plugin(&["GET https://a.example/"], &["GET https://a.example/"], vec![get()]);
         check(&old, &granted, true, &["Possible under your policy"]);
+        // Versions with the same requests may do the same, regardless of when that was granted.
+        assert!(!PluginDiff::since_acceptance(old.clone(), &granted).is_wider);
+        assert!(PluginDiff::since_acceptance(old.clone(), &more).is_wider);
         let newer = PluginSnapshot { version: "2.0.0".to_owned(), ..old.clone() };
         check(&old, &newer, false, &["- ", "+ 2.0.0"]);
     }

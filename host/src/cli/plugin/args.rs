@@ -87,11 +87,14 @@ pub(in crate::cli) enum LoadedPluginCommand {
         #[command(flatten)]
         output: OutputArgs,
     },
-    /// Accept plugins that have changed
+    /// Accept plugins that have changed, after showing the difference
     Accept {
         /// The plugins
         #[arg(required = true, value_name = "NAME", add = NameKind::Plugin)]
         names: Vec<String>,
+        /// Do not ask for confirmation
+        #[arg(long)]
+        yes: bool,
     },
 }
 

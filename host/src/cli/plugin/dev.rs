@@ -9,7 +9,6 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use sallyport_contract::PluginName;
 use sallyport_plugin_build::{PluginProject, build_project};
 use sallyport_runtime::{
     config::HostSettings,
@@ -21,7 +20,7 @@ use sallyport_runtime::{
 use super::{
     args::{BuildArgs, DevArgs, TestArgs},
     build::build_options,
-    cases, find_only_plugin, install,
+    cases, install,
     source::{record_source, recorded_source},
 };
 use crate::cli::{
@@ -126,15 +125,15 @@ async fn accept_and_install(
     let staged = StagedPlugin::copy_plugin(&project.folder, install::first_plugin_dir(settings)?)?;
     let selection = PluginSelection::File(staged.folder().to_owned());
     let registry = setup::load_selected_registry(settings, selection, out).await?;
-    let entry = find_only_plugin(&registry, &project.folder)?;
-    let (name, pin): (PluginName, _) = (entry.name().clone(), entry.pin());
+    let entry = install::find_staged_plugin(&registry, &staged, &project.folder)?;
+    let (name, accepted) = (entry.name().clone(), entry.as_accepted());
     let tools: Vec<&str> = entry.tools().iter().map(|tool| tool.id.tool.as_str()).collect();
     let tools = tools.join(", ");
     registry.shutdown().await;
     let lock = LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
     setup::record_policy_change(settings, name.as_str(), "built, installed and accepted", || {
         // Accepted first, so that a chat which sees the new file finds it accepted.
-        lock.accept_plugins([(name.clone(), pin)])?;
+        lock.accept_plugins([accepted])?;
         staged.install(&name)?;
         Ok::<(), InstallationError>(())
     })?;

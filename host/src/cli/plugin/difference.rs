@@ -5,9 +5,9 @@ use std::path::Path;
 use sallyport_contract::text;
 use sallyport_runtime::{
     config::HostSettings,
-    lock::{LockFile, PinComparison},
-    plugin_diff::{DiffChange, DiffSection, PluginDiff, PluginSnapshot},
-    registry::{PluginKind, PluginSelection, RegisteredPlugin},
+    lock::{LockFile, PinComparison, PluginSnapshot},
+    plugin_diff::{DiffChange, DiffSection, PluginDiff},
+    registry::{PluginKind, PluginSelection, RegisteredPlugin, Registry},
 };
 use sallyport_terminal::listing::ListRow;
 use serde_json::{Value, json};
@@ -52,8 +52,8 @@ async fn load_snapshot(
         false => setup::load_compiled_registry(settings, out).await?,
     };
     let snapshot = match is_path(name) {
-        true => PluginSnapshot::from(find_only_plugin(&registry, Path::new(name))?),
-        false => PluginSnapshot::from(&**registry.find_plugin(name).map_err(CommandFailure::from)?),
+        true => find_only_plugin(&registry, Path::new(name))?.snapshot(),
+        false => registry.find_plugin(name).map_err(CommandFailure::from)?.snapshot(),
     };
     registry.shutdown().await;
     Ok(snapshot)
@@ -89,6 +89,53 @@ fn print_diff_section(section: &DiffSection, out: &CliOutput) {
         }
     }
     out.print_line("");
+}
+
+/// Accepts a plugin in its current state. Asks if that is wider than the accepted one, or if it is
+/// not known how the two differ.
+pub(super) fn accept_plugin(
+    registry: &Registry,
+    settings: &HostSettings,
+    name: &str,
+    yes: bool,
+    out: &CliOutput,
+) -> Result<(), CommandFailure> {
+    let entry = registry.find_plugin(name).map_err(CommandFailure::from)?;
+    let lock = LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
+    let is_accepted = match lock.compare_plugin(entry.name(), &entry.pin()) {
+        PinComparison::Same => {
+            out.print_line(&format!("{name} is already accepted."));
+            return Ok(());
+        }
+        PinComparison::New => true,
+        PinComparison::Changed(differences) => {
+            let accepted = lock.accepted_version(entry.name());
+            let diff = accepted.map(|old| PluginDiff::since_acceptance(old, &entry.snapshot()));
+            print_changes(name, &differences, diff.as_ref(), out);
+            let asks = !yes && diff.is_none_or(|diff| diff.is_wider);
+            !asks || setup::ask_confirmation(&format!("Accept {name}?"), out)?
+        }
+    };
+    if !is_accepted {
+        out.print_note("Nothing was changed.");
+        return Ok(());
+    }
+    setup::record_policy_change(settings, entry.name().as_str(), "accepted as it is now", || {
+        lock.accept_plugins([entry.as_accepted()])
+    })?;
+    out.print_line(&format!("Accepted {name}."));
+    Ok(())
+}
+
+/// Prints how a plugin differs from its accepted version: in full if that is known.
+fn print_changes(name: &str, differences: &[String], diff: Option<&PluginDiff>, out: &CliOutput) {
+    out.print_line(&format!("{name} has changed since you accepted it:"));
+    match diff.filter(|diff| !diff.is_empty()) {
+        Some(diff) => print_diff(diff, out),
+        None => differences
+            .iter()
+            .for_each(|line| out.print_line(&format!("  {}", text::escape_line(line)))),
+    }
 }
 
 /// Compares the installed plugins with what was accepted. Fails if one differs.

@@ -10,7 +10,7 @@ use sallyport_runtime::{
     config::HostSettings,
     installation::{InstallationError, StagedPlugin, installed_entry, remove_plugin_files},
     lock::LockFile,
-    plugin_diff::{PluginDiff, PluginSnapshot},
+    plugin_diff::PluginDiff,
     registry::{PluginSelection, RegisteredPlugin, Registry},
 };
 
@@ -117,7 +117,7 @@ impl StagedCandidate {
 
     /// The plugin. `source` names it in errors.
     fn entry(&self, source: &Path) -> Result<&RegisteredPlugin, CommandFailure> {
-        find_only_plugin(&self.registry, source)
+        find_staged_plugin(&self.registry, &self.staged, source)
     }
 
     /// Puts it in place, and accepts it.
@@ -129,13 +129,13 @@ impl StagedCandidate {
     ) -> Result<ExitStatus, CommandFailure> {
         let Self { staged, registry } = self;
         let entry = find_only_plugin(&registry, &found.path)?;
-        let (name, pin) = (entry.name().clone(), entry.pin());
+        let (name, accepted) = (entry.name().clone(), entry.as_accepted());
         let has_all = call_display::ungranted_lines(entry).is_empty();
         registry.shutdown().await;
         let lock = LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
         setup::record_policy_change(settings, name.as_str(), "installed and accepted", || {
             staged.install(&name)?;
-            Ok::<(), InstallationError>(lock.accept_plugins([(name.clone(), pin)])?)
+            Ok::<(), InstallationError>(lock.accept_plugins([accepted])?)
         })?;
         record_source(settings, &name, Some(&found.origin))?;
         out.print_line(&format!("Installed {name}."));
@@ -149,6 +149,22 @@ impl StagedCandidate {
     }
 }
 
+/// The plugin of a copy. An error names the source that was copied, because the copy is gone then.
+pub(super) fn find_staged_plugin<'r>(
+    registry: &'r Registry,
+    staged: &StagedPlugin,
+    source: &Path,
+) -> Result<&'r RegisteredPlugin, CommandFailure> {
+    let copy = match (source.is_dir(), source.file_name()) {
+        (false, Some(file)) => staged.folder().join(file),
+        _ => staged.folder().to_owned(),
+    };
+    find_only_plugin(registry, source).map_err(|failure| {
+        let (copy, source) = (copy.display().to_string(), source.display().to_string());
+        CommandFailure { message: failure.message.replace(&copy, &source), ..failure }
+    })
+}
+
 /// How a plugin differs from the one that is installed. `None` if that one cannot be loaded.
 async fn diff_with_installed(
     settings: &HostSettings,
@@ -158,9 +174,9 @@ async fn diff_with_installed(
 ) -> Result<Option<PluginDiff>, CommandFailure> {
     let selection = PluginSelection::File(installed.to_owned());
     let registry = setup::load_selected_registry(settings, selection, out).await?;
-    let old = registry.entries().next().map(PluginSnapshot::from);
+    let old = registry.entries().next().map(RegisteredPlugin::snapshot);
     registry.shutdown().await;
-    Ok(old.map(|old| PluginDiff::between(&old, &PluginSnapshot::from(new))))
+    Ok(old.map(|old| PluginDiff::between(&old, &new.snapshot())))
 }
 
 /// Shows how the new plugin differs from the installed one.

@@ -2,10 +2,12 @@
 //!
 //! A plugin is pinned when it is first used. Any later change of its component, of the tool
 //! definitions that a model receives, or of its requests blocks it until the user has seen and
-//! accepted the difference. The file contains enough to show the difference, and grants nothing.
+//! accepted the difference. The file contains enough to name the difference, and grants nothing. A
+//! second file contains what the user accepted in full, to show what exactly differs.
 
 mod pin;
 mod requests;
+mod snapshot;
 
 use std::{
     collections::BTreeMap,
@@ -20,8 +22,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::atomic_file::{self, WriteLock};
 
+use snapshot::{SNAPSHOT_FILE, Snapshots, read_snapshots, write_snapshots};
+
 pub use pin::PluginPin;
 pub use requests::manifest_requests;
+pub use snapshot::{AcceptedPlugin, PluginSnapshot};
 
 /// Version of the file format.
 const VERSION: u32 = 1;
@@ -85,6 +90,7 @@ pub enum PinComparison {
 pub struct LockFile {
     path: PathBuf,
     marker: PathBuf,
+    snapshots: PathBuf,
     is_lost: bool,
     pins: Mutex<Pins>,
 }
@@ -110,7 +116,8 @@ impl LockFile {
         let pins = Mutex::new(read_lock_file(path)?);
         let marker = state.join(ACCEPTED_MARKER);
         let is_lost = marker.is_file() && !path.exists();
-        Ok(Self { path: path.to_owned(), marker, is_lost, pins })
+        let snapshots = state.join(SNAPSHOT_FILE);
+        Ok(Self { path: path.to_owned(), marker, snapshots, is_lost, pins })
     }
 
     /// Whether the file existed and is gone, so that the accepted plugins are unknown.
@@ -132,6 +139,12 @@ impl LockFile {
         }
     }
 
+    /// The accepted version of a plugin, if it was recorded.
+    pub fn accepted_version(&self, plugin: &PluginName) -> Option<PluginSnapshot> {
+        let snapshot = read_snapshots(&self.snapshots).remove(plugin)?;
+        self.pins().get(plugin)?.describes(&snapshot).then_some(snapshot)
+    }
+
     /// Accepts plugins as they are now. Entries of other processes in the file are kept.
     ///
     /// # Errors
@@ -139,9 +152,14 @@ impl LockFile {
     /// The file cannot be read or written. No plugin was accepted then.
     pub fn accept_plugins(
         &self,
-        plugins: impl IntoIterator<Item = (PluginName, PluginPin)>,
+        plugins: impl IntoIterator<Item = AcceptedPlugin>,
     ) -> Result<(), LockError> {
-        self.update_file(|pins| pins.extend(plugins))
+        self.update_file(|pins, snapshots| {
+            for AcceptedPlugin { name, pin, snapshot } in plugins {
+                pins.insert(name.clone(), pin);
+                snapshots.insert(name, snapshot);
+            }
+        })
     }
 
     /// Removes a plugin.
@@ -150,18 +168,21 @@ impl LockFile {
     ///
     /// The file cannot be read or written. No plugin was removed then.
     pub fn remove_plugin(&self, plugin: &PluginName) -> Result<(), LockError> {
-        self.update_file(|pins| {
+        self.update_file(|pins, snapshots| {
             pins.remove(plugin);
+            snapshots.remove(plugin);
         })
     }
 
-    fn update_file(&self, change: impl FnOnce(&mut Pins)) -> Result<(), LockError> {
+    fn update_file(&self, change: impl FnOnce(&mut Pins, &mut Snapshots)) -> Result<(), LockError> {
         let failed = |source| LockError::File { path: self.path.clone(), source };
         // Until the file is replaced, so that two processes do not overwrite each other's changes.
         let _lock = WriteLock::take(&self.path).map_err(failed)?;
         let mut pins = read_lock_file(&self.path)?;
-        change(&mut pins);
+        let mut snapshots = read_snapshots(&self.snapshots);
+        change(&mut pins, &mut snapshots);
         write_lock_file(&self.path, &pins).map_err(failed)?;
+        write_snapshots(&self.snapshots, &snapshots);
         if !self.marker.exists() {
             // Without the marker, a later loss of the lock goes unnoticed; nothing else depends on
             // it.

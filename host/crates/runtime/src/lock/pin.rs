@@ -6,7 +6,7 @@ use sallyport_contract::ToolDescriptor;
 use sallyport_policy::Manifest;
 use serde::{Deserialize, Serialize};
 
-use super::manifest_requests;
+use super::{PluginSnapshot, manifest_requests};
 
 /// Characters of a digest that are shown.
 const DIGEST_CHARS_SHOWN: usize = 12;
@@ -32,19 +32,32 @@ pub struct PluginPin {
 impl PluginPin {
     /// Pins a plugin as it is now.
     pub fn from_plugin(manifest: &Manifest, digest: &str, tools: &[ToolDescriptor]) -> Self {
-        let tool: BTreeMap<String, String> = tools
+        let requests = manifest_requests(manifest).into_iter().map(|(what, _)| what).collect();
+        Self::from_parts(&manifest.version, digest, tools, requests)
+    }
+
+    /// Whether a snapshot is the version that is pinned. Its imports and permissions are not.
+    pub(super) fn describes(&self, snapshot: &PluginSnapshot) -> bool {
+        let PluginSnapshot { version, digest, tools, requests, .. } = snapshot;
+        *self == Self::from_parts(version, digest, tools, requests.clone())
+    }
+
+    fn from_parts(
+        version: &str,
+        digest: &str,
+        tools: &[ToolDescriptor],
+        requests: BTreeSet<String>,
+    ) -> Self {
+        let tool = tools
             .iter()
-            .map(|spec| (spec.id.tool.to_string(), hash_text(&tool_definition_json(spec))))
-            .collect();
-        let requests: BTreeSet<String> =
-            manifest_requests(manifest).into_iter().map(|(what, _)| what).collect();
+            .map(|spec| (spec.id.tool.to_string(), hash_text(&tool_definition_json(spec))));
         Self {
-            version: manifest.version.clone(),
+            version: version.to_owned(),
             component: digest.to_owned(),
             tools: hash_all(tools.iter().map(tool_definition_json)),
             request: hash_all(requests.iter().cloned()),
             requests,
-            tool,
+            tool: tool.collect(),
         }
     }
 

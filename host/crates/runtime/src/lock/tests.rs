@@ -11,7 +11,11 @@ use super::*;
 fn pin(version: &str, digest: &str, request: &str, tools: &[(&str, &str)]) -> PluginPin {
     let text = format!("name = 'a'\nversion = '{version}'\ndescription = 'A'\n{request}");
     let manifest = Manifest::parse("plugin.toml", &text).unwrap();
-    let tools: Vec<ToolDescriptor> = tools
+    PluginPin::from_plugin(&manifest, digest, &self::tools(tools))
+}
+
+fn tools(tools: &[(&str, &str)]) -> Vec<ToolDescriptor> {
+    tools
         .iter()
         .map(|(name, description)| ToolDescriptor {
             id: format!("a.{name}").parse().unwrap(),
@@ -21,14 +25,26 @@ fn pin(version: &str, digest: &str, request: &str, tools: &[(&str, &str)]) -> Pl
             output: None,
             hints: ToolHints::default(),
         })
-        .collect();
-    PluginPin::from_plugin(&manifest, digest, &tools)
+        .collect()
 }
 
 const ENV: &str = "[[request.env]]\nname = 'TZ'\nwhy = 'w'\n";
 
 fn agreed() -> PluginPin {
     pin("1.0.0", "aa", ENV, &[("x", "does x"), ("y", "does y")])
+}
+
+/// The plugin of [`agreed`], with the snapshot that fits it.
+fn accepted(name: PluginName) -> AcceptedPlugin {
+    let snapshot = PluginSnapshot {
+        name: name.to_string(),
+        version: "1.0.0".to_owned(),
+        digest: "aa".to_owned(),
+        requests: ["the variable TZ".to_owned()].into(),
+        tools: tools(&[("x", "does x"), ("y", "does y")]),
+        ..PluginSnapshot::default()
+    };
+    AcceptedPlugin { name, pin: agreed(), snapshot }
 }
 
 fn lock_in(folder: &Path) -> LockFile {
@@ -44,7 +60,7 @@ fn every_change_is_noticed_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let lock = lock_in(folder.path());
     assert_eq!(lock.compare_plugin(&name(), &agreed()), PinComparison::New);
-    lock.accept_plugins([(name(), agreed())]).unwrap();
+    lock.accept_plugins([accepted(name())]).unwrap();
     assert_eq!(lock.compare_plugin(&name(), &agreed()), PinComparison::Same);
     let tools = [("x", "does x"), ("y", "does y")];
     let more_env = format!("{ENV}[[request.env]]\nname = 'HOME'\nwhy = 'w'\n");
@@ -73,8 +89,8 @@ fn every_change_is_noticed_and_named() {
 fn what_was_agreed_to_outlives_the_process_and_other_writers() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (lock_in(folder.path()), lock_in(folder.path()));
-    first.accept_plugins([(name(), agreed())]).unwrap();
-    second.accept_plugins([("b".parse().unwrap(), agreed())]).unwrap();
+    first.accept_plugins([accepted(name())]).unwrap();
+    second.accept_plugins([accepted("b".parse().unwrap())]).unwrap();
     let again = lock_in(folder.path());
     assert_eq!(again.compare_plugin(&name(), &agreed()), PinComparison::Same);
     assert_eq!(again.compare_plugin(&"b".parse().unwrap(), &agreed()), PinComparison::Same);
@@ -101,11 +117,37 @@ fn a_broken_file_is_not_taken_for_an_empty_one() {
 fn a_lock_that_was_removed_is_not_one_that_was_never_written() {
     let folder = tempfile::tempdir().unwrap();
     assert!(!lock_in(folder.path()).is_lost());
-    lock_in(folder.path()).accept_plugins([(name(), agreed())]).unwrap();
+    lock_in(folder.path()).accept_plugins([accepted(name())]).unwrap();
     assert!(!lock_in(folder.path()).is_lost());
     fs::remove_file(folder.path().join("sub/sallyport.lock")).unwrap();
     let lock = lock_in(folder.path());
     assert!(lock.is_lost());
-    lock.accept_plugins([(name(), agreed())]).unwrap();
+    lock.accept_plugins([accepted(name())]).unwrap();
     assert!(!lock_in(folder.path()).is_lost());
+}
+
+#[test]
+fn the_accepted_version_is_kept_as_long_as_it_fits_the_lock() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = lock_in(folder.path());
+    assert_eq!(lock.accepted_version(&name()), None);
+    lock.accept_plugins([accepted(name())]).unwrap();
+    let kept = || lock_in(folder.path()).accepted_version(&name());
+    assert_eq!(kept(), Some(accepted(name()).snapshot));
+    let path = folder.path().join(snapshot::SNAPSHOT_FILE);
+    let text = fs::read_to_string(&path).unwrap();
+    for (what, other) in [("digest", "\"ab\""), ("version", "\"1.0.1\""), ("requests", "[]")] {
+        let mut snapshots: serde_json::Value = serde_json::from_str(&text).unwrap();
+        snapshots["a"][what] = serde_json::from_str(other).unwrap();
+        fs::write(&path, snapshots.to_string()).unwrap();
+        assert_eq!(kept(), None, "{what}");
+    }
+    for broken in ["", "{", "[]"] {
+        fs::write(&path, broken).unwrap();
+        assert_eq!(kept(), None, "{broken:?}");
+    }
+    lock.accept_plugins([accepted(name())]).unwrap();
+    assert!(kept().is_some());
+    lock.remove_plugin(&name()).unwrap();
+    assert_eq!(kept(), None);
 }

@@ -21,7 +21,7 @@ use crate::{
     actions::no_way_to_run,
     executor::{LazyComponent, PluginExecutor, PluginKind},
     gate::authorizer::PluginAuthorizer,
-    lock::PluginPin,
+    lock::{AcceptedPlugin, PluginPin, PluginSnapshot, manifest_requests},
 };
 
 /// One plugin: its manifest, its tools, its effective grant.
@@ -218,6 +218,27 @@ impl RegisteredPlugin {
     /// Its pin, for the lock.
     pub fn pin(&self) -> PluginPin {
         PluginPin::from_plugin(self.manifest(), self.digest(), self.tools())
+    }
+
+    /// The plugin as it is now, to be compared with another version.
+    pub fn snapshot(&self) -> PluginSnapshot {
+        let facts = self.component.as_ref();
+        let requests = manifest_requests(self.manifest()).into_iter().map(|(what, _)| what);
+        PluginSnapshot {
+            name: self.name().to_string(),
+            version: self.manifest().version.clone(),
+            digest: self.digest().to_owned(),
+            size_bytes: facts.map(|facts| facts.size_bytes),
+            imports: facts.map(|facts| facts.imports.iter().cloned().collect()).unwrap_or_default(),
+            requests: requests.collect(),
+            permissions: self.grant().permission_lines().into_iter().collect(),
+            tools: self.tools.clone(),
+        }
+    }
+
+    /// The plugin as it is now, to be accepted.
+    pub fn as_accepted(&self) -> AcceptedPlugin {
+        AcceptedPlugin { name: self.name().clone(), pin: self.pin(), snapshot: self.snapshot() }
     }
 
     /// Its state.

@@ -48,7 +48,7 @@ use crate::{
         authorizer::{PluginAuthorizer, PluginInfo},
     },
     internal::{self, InternalTool},
-    lock::{LockError, LockFile, PinComparison, PluginPin},
+    lock::{AcceptedPlugin, LockError, LockFile, PinComparison, PluginPin},
     mcp::{KnownTools, McpServerError, McpServerPlugin, McpServerSettings, ServerPolicy},
     script::{NativeScript, ScriptPlugin},
 };
@@ -128,7 +128,7 @@ impl Registry {
         let (candidates, mut problems) = find_candidates(&parts);
         let candidates = remove_duplicate_names(candidates, &mut problems);
         let names = candidates.iter().map(|one| one.manifest.name.clone()).collect();
-        let (mut loaded, mut accepted_pins) = (Vec::new(), Vec::new());
+        let (mut loaded, mut accepted) = (Vec::new(), Vec::new());
         let selected =
             candidates.into_iter().filter(|one| parts.selection.includes(&one.manifest.name));
         let mut entries = BTreeMap::new();
@@ -142,15 +142,13 @@ impl Registry {
         list_server_tools(&parts, &unknown).await;
         for prepared in prepare_candidates(&parts, unknown).await {
             match load_candidate(&parts, prepared) {
-                Ok(loaded_plugin) => {
-                    loaded.push(build_entry(&parts, loaded_plugin, &mut accepted_pins))
-                }
+                Ok(loaded_plugin) => loaded.push(build_entry(&parts, loaded_plugin, &mut accepted)),
                 Err(problem) => problems.push(problem),
             }
         }
         // Nothing of a plugin may have run if this fails.
-        if !accepted_pins.is_empty() {
-            parts.lock.accept_plugins(accepted_pins)?;
+        if !accepted.is_empty() {
+            parts.lock.accept_plugins(accepted)?;
         }
         let set_up = loaded.into_iter().map(|(entry, file)| set_up_plugin(entry, file));
         let ready = join_all(set_up).await.into_iter();
@@ -325,8 +323,6 @@ fn reject_colliding_plugins(
     }
 }
 
-type AcceptedPins = Vec<(PluginName, PluginPin)>;
-
 /// The facts about a plugin before it has an entry.
 struct LoadedPlugin {
     manifest: Manifest,
@@ -376,17 +372,17 @@ fn load_candidate(
 fn build_entry(
     parts: &LoadParts<'_>,
     loaded_plugin: LoadedPlugin,
-    accepted_pins: &mut AcceptedPins,
+    accepted: &mut Vec<AcceptedPlugin>,
 ) -> (RegisteredPlugin, Option<ComponentFile>) {
     let given = given_settings(parts, &loaded_plugin.manifest);
     let disabled_reason = loaded_plugin
         .disabled_reason
         .clone()
         .or_else(|| settings_problem(&loaded_plugin.manifest, &given));
-    let availability = match disabled_reason {
-        None if loaded_plugin.is_compiling => PluginAvailability::Compiling,
-        None => compare_with_lock(parts, &loaded_plugin, accepted_pins),
-        Some(reason) => PluginAvailability::Disabled { reason },
+    let (availability, is_accepted_now) = match disabled_reason {
+        None if loaded_plugin.is_compiling => (PluginAvailability::Compiling, false),
+        None => compare_with_lock(parts, &loaded_plugin),
+        Some(reason) => (PluginAvailability::Disabled { reason }, false),
     };
     let LoadedPlugin { manifest, executor, digest, tools, remarks, setup_file, component, .. } =
         loaded_plugin;
@@ -396,6 +392,9 @@ fn build_entry(
     let authorizer = Arc::new(PluginAuthorizer::new(Arc::clone(&parts.gate), plugin_info));
     let entry =
         RegisteredPlugin { authorizer, executor, tools, availability, schemas, remarks, component };
+    if is_accepted_now {
+        accepted.push(entry.as_accepted());
+    }
     (entry, setup_file)
 }
 
@@ -533,30 +532,27 @@ fn load_problem(path: &Path, plugin: &PluginName, error: &LoadError) -> PluginPr
     PluginProblem::new(path, error.to_string(), error.hint()).with_plugin(plugin)
 }
 
-/// Compares a plugin with its accepted version, and notes a newly accepted one. A built-in plugin
-/// needs no acceptance: the user installed it with the program.
+/// Compares a plugin with its accepted version. Returns whether it is accepted now. A built-in
+/// plugin needs no acceptance: the user installed it with the program.
 fn compare_with_lock(
     parts: &LoadParts<'_>,
     loaded_plugin: &LoadedPlugin,
-    accepted_pins: &mut AcceptedPins,
-) -> PluginAvailability {
+) -> (PluginAvailability, bool) {
     let LoadedPlugin { manifest, digest, tools, .. } = loaded_plugin;
     if loaded_plugin.executor.kind() == PluginKind::Internal {
-        return PluginAvailability::Ready;
+        return (PluginAvailability::Ready, false);
     }
     let pin = PluginPin::from_plugin(manifest, digest, tools);
     match parts.lock.compare_plugin(&manifest.name, &pin) {
-        PinComparison::Same => return PluginAvailability::Ready,
-        PinComparison::New if !parts.pins_new_plugins => return PluginAvailability::Ready,
-        PinComparison::New => {}
+        PinComparison::Same => (PluginAvailability::Ready, false),
+        PinComparison::New => (PluginAvailability::Ready, parts.pins_new_plugins),
         PinComparison::Changed(differences) => {
-            if !(parts.accepts_change)(&manifest.name, &differences) {
-                return PluginAvailability::Changed { differences };
+            match (parts.accepts_change)(&manifest.name, &differences) {
+                true => (PluginAvailability::Ready, true),
+                false => (PluginAvailability::Changed { differences }, false),
             }
         }
     }
-    accepted_pins.push((manifest.name.clone(), pin));
-    PluginAvailability::Ready
 }
 
 /// Runs the setup of a plugin that has one, and disables the plugin if the setup fails.
