@@ -43,7 +43,7 @@ enum FailureClass {
     Any,
 }
 
-/// The words of keys. The page docs/connections.md has the same table, and a test compares them.
+/// The words of keys. The page docs/definitions.md has the same table, and a test compares them.
 const WORDS: [(FailureClass, &[&str]); 9] = [
     (
         FailureClass::SignIn,

@@ -55,7 +55,7 @@ impl ActionPluginError {
             Self::Definition(error) => error
                 .hint
                 .clone()
-                .unwrap_or_else(|| "docs/connections.md lists the fields".to_owned()),
+                .unwrap_or_else(|| "docs/definitions.md lists the fields".to_owned()),
             Self::Tool(_) => "write \"parameters\" as the JSON Schema of an object".to_owned(),
             Self::Address(_) => "write it like https://api.example.com/path".to_owned(),
         }

@@ -99,9 +99,9 @@ fn the_repositorys_own_definitions_load() {
 /// The page lists the same words.
 #[test]
 fn the_page_lists_the_words_of_common_errors() {
-    let page = include_str!("../../../../../../docs/connections.md");
+    let page = include_str!("../../../../../../docs/definitions.md");
     for word in common_error_words() {
-        assert!(page.contains(&format!("`{word}`")), "{word} is not in docs/connections.md");
+        assert!(page.contains(&format!("`{word}`")), "{word} is not in docs/definitions.md");
     }
 }
 
