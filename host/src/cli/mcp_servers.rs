@@ -16,7 +16,8 @@ use sallyport_runtime::{
     lock::LockFile,
     mcp::{
         McpAddress, McpEndpoint, McpProgram, McpServerSettings, PendingServerSignIn,
-        RegisteredApplication, ServerSignIn, ServerSignInError, begin_server_sign_in, forget_tools,
+        RegisteredApplication, ServerSignIn, ServerSignInError, begin_server_sign_in,
+        forget_sign_in, forget_tools,
     },
     registry::{PluginAvailability, PluginSelection, RegisteredPlugin, Registry},
 };
@@ -358,6 +359,13 @@ fn remove_server(
     let lock = LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
     setup::record_policy_change(settings, name.as_str(), "removed", || lock.remove_plugin(name))?;
     out.print_line(&format!("Removed {name}."));
+    match forget_sign_in(settings, name) {
+        Ok(true) => out.print_hint(&format!(
+            "your account at {name} is kept: `sallyport connection remove {name}` removes it"
+        )),
+        Ok(false) => {}
+        Err(error) => out.print_warning(&format!("its sign-in cannot be removed: {error}")),
+    }
     out.print_hint(&format!(
         "the policy still has what was granted to {name}: remove [plugin.{name}] from {}",
         settings.policy.user_file().display()

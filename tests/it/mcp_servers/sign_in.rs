@@ -124,6 +124,20 @@ fn a_server_is_signed_in_to_once_and_its_token_kept_fresh() {
     call().ended(7).remarks(&["sallyport connection add fake"]);
 }
 
+/// The registration stayed, with its password.
+#[test]
+fn a_server_that_is_removed_leaves_no_registration_behind() {
+    let identity = start(|_, _| {});
+    let home = home_of(&identity);
+    sign_in(&home, &identity, "You are signed in.").ended(0);
+    let registration = home.path("state/mcp-sign-ins/fake.json");
+    assert!(registration.is_file());
+    let told = ["Removed fake.", "sallyport connection remove fake"];
+    home.run(&["mcp", "remove", "fake"]).ended(0).answers(&told[..1]).remarks(&told[1..]);
+    assert!(!registration.exists());
+    home.run(&["connection", "remove", "fake"]).ended(0);
+}
+
 #[test]
 fn a_sign_in_that_cannot_be_used_is_refused_with_what_to_do() {
     let far = "http://far.example/token";

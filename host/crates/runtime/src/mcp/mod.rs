@@ -49,6 +49,7 @@ pub use settings::{
 use sign_in::note_missing_scopes;
 pub use sign_in::{
     PendingServerSignIn, ServerRegistration, ServerSignIn, ServerSignInError, begin_server_sign_in,
+    forget_sign_in,
 };
 pub(crate) use tools::KnownTools;
 use tools::ToolFile;

@@ -184,6 +184,25 @@ pub(super) fn read_account_service(
     Some(Arc::new(file.into_service(name)))
 }
 
+/// Removes what is kept of the sign-ins to a server: its service, and this program's registration
+/// with its password. Returns whether there was any.
+///
+/// # Errors
+///
+/// A file cannot be removed.
+pub fn forget_sign_in(settings: &HostSettings, name: &PluginName) -> io::Result<bool> {
+    let state = &settings.paths.state;
+    let mut was_there = false;
+    for path in [sign_in_file(state, name), missing_scopes_file(state, name)] {
+        match fs::remove_file(path) {
+            Ok(()) => was_there = true,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(was_there)
+}
+
 /// Lets the next sign-in to a server ask for the permissions that a call lacked.
 pub(super) fn note_missing_scopes(state: &Path, name: &PluginName, scopes: &str) {
     // Without the file, the next sign-in asks for what the server names at that moment.
