@@ -11,11 +11,12 @@ use sallyport_runtime::{
     config::ConfigFlags,
     gate::{
         now_ms,
+        question_answer::{self, QuestionAnswerError},
         sealed_question::{AnswerWord, SealedQuestion},
     },
     question_text::question_text,
 };
-use sallyport_store::{AnswerResult, HostStore, StoredAnswer, StoredQuestion};
+use sallyport_store::{HostStore, StoredAnswer, StoredQuestion};
 use sallyport_terminal::{card::subject_line, listing::ListRow};
 use serde_json::{Value, json};
 
@@ -285,23 +286,16 @@ async fn enter_answer(
     answer: &ApprovalAnswer,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let StoredQuestion { id, hash, .. } = stored;
-    let given = StoredAnswer {
-        answer: json!(answer).to_string(),
-        carrier: CARRIER.to_owned(),
-        at_ms: now_ms(),
-    };
-    let failed = |message: &str| Err(CommandFailure::new(ExitStatus::Failed, message));
-    match store.questions.answer_question(LOCAL_USER, id, hash, given).await? {
-        AnswerResult::Accepted => {}
-        AnswerResult::AnsweredBefore(before) => return Err(answered_before(&before)),
-        AnswerResult::Expired => return failed("the question has expired; it was refused"),
-        AnswerResult::OtherHash | AnswerResult::NotAsked => {
-            return failed("the question is not asked any more; nothing was answered");
-        }
-    }
-    if !wait_for_receipt(store, id).await? {
-        return failed("the program that asked did not take the answer; it may have ended");
+    question_answer::enter_answer(&*store.questions, stored, answer, CARRIER).await.map_err(
+        |error| match error {
+            QuestionAnswerError::AnsweredBefore(before) => answered_before(&before),
+            QuestionAnswerError::Store(error) => error.into(),
+            error => CommandFailure::new(ExitStatus::Failed, error.to_string()),
+        },
+    )?;
+    if !wait_for_receipt(store, &stored.id).await? {
+        let message = "the program that asked did not take the answer; it may have ended";
+        return Err(CommandFailure::new(ExitStatus::Failed, message));
     }
     let how = if answer.is_yes() { "Allowed" } else { "Refused" };
     out.print_line(&format!("{how}: {}", answer_words(answer)));

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::{
     MessageSink,
     approval_hook::{ApprovalHook, HOOK_CARRIER},
-    now_ms,
+    question_answer::store_answer,
     sealed_question::{QuestionSeal, SealedQuestion},
 };
 
@@ -181,10 +181,8 @@ async fn enter_answer(
     answer: &ApprovalAnswer,
     carrier: &str,
 ) -> Option<AnswerResult> {
-    let answer = serde_json::to_string(answer).ok()?;
-    let answer = StoredAnswer { answer, carrier: carrier.to_owned(), at_ms: now_ms() };
     let user = question_user(question);
-    questions.answer_question(&user, &seal.id, &seal.hash, answer).await.ok()
+    store_answer(questions, &user, (&seal.id, &seal.hash), answer, carrier).await.ok()
 }
 
 fn question_user(question: &SealedQuestion) -> String {

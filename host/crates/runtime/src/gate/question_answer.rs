@@ -73,18 +73,42 @@ pub async fn answer_question(
         QuestionAnswerError::NotOffered { offered, needs_folder }
     })?;
     check_hash(given, stored)?;
-    let entered = StoredAnswer {
-        answer: serde_json::to_string(&answer).map_err(|_| BrokenSealError)?,
-        carrier: carrier.to_owned(),
-        at_ms: now_ms(),
-    };
+    enter_answer(questions, stored, &answer, carrier).await?;
+    Ok(answer)
+}
+
+/// Enters an answer whose giver has seen the whole question.
+///
+/// # Errors
+///
+/// The answer does not count.
+pub async fn enter_answer(
+    questions: &dyn QuestionStore,
+    stored: &StoredQuestion,
+    answer: &ApprovalAnswer,
+    carrier: &str,
+) -> Result<(), QuestionAnswerError> {
     let StoredQuestion { user, id, hash, .. } = stored;
-    match questions.answer_question(user, id, hash, entered).await? {
-        AnswerResult::Accepted => Ok(answer),
+    let entered = store_answer(questions, user, (id, hash), answer, carrier).await?;
+    match entered {
+        AnswerResult::Accepted => Ok(()),
         AnswerResult::AnsweredBefore(before) => Err(QuestionAnswerError::AnsweredBefore(before)),
         AnswerResult::Expired => Err(QuestionAnswerError::Expired),
         AnswerResult::OtherHash | AnswerResult::NotAsked => Err(QuestionAnswerError::NotAsked),
     }
+}
+
+/// Writes an answer to the question with an ID and a hash, if it is the first one.
+pub(super) async fn store_answer(
+    questions: &dyn QuestionStore,
+    user: &str,
+    (id, hash): (&str, &str),
+    answer: &ApprovalAnswer,
+    carrier: &str,
+) -> Result<AnswerResult, QuestionAnswerError> {
+    let answer = serde_json::to_string(answer).map_err(|_| BrokenSealError)?;
+    let answer = StoredAnswer { answer, carrier: carrier.to_owned(), at_ms: now_ms() };
+    Ok(questions.answer_question(user, id, hash, answer).await?)
 }
 
 /// A yes names the question that its giver has seen. A no harms nobody.
