@@ -14,23 +14,12 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail, ensure};
-use sallyport_componentize::{encode_world, go_runtime};
+use sallyport_componentize::{GO_VARIABLES, encode_world, go_runtime};
 use wit_bindgen_core::{Files, WorldGenerator};
 use wit_parser::{Resolve, WorldId};
 
 /// The module of the Go bindings' runtime.
 const GO_RUNTIME_MODULE: &str = "go.bytecodealliance.org/pkg";
-
-/// The settings of Go's compiler: it fetches nothing.
-const GO_VARIABLES: [(&str, &str); 7] = [
-    ("CGO_ENABLED", "0"),
-    ("GOARCH", "wasm"),
-    ("GOFLAGS", "-mod=mod"),
-    ("GOOS", "wasip1"),
-    ("GOPROXY", "off"),
-    ("GOTOOLCHAIN", "local"),
-    ("GOWORK", "off"),
-];
 
 fn main() -> ExitCode {
     match make_component() {

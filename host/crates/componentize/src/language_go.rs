@@ -13,7 +13,7 @@ use crate::{
 /// The environment of the compiler. Nothing is fetched during a build: a module that is missing is
 /// reported, and the author's `go get` brings it. `-mod=mod` is needed for a project without
 /// `go.sum`.
-const VARIABLES: [(&str, &str); 7] = [
+pub const GO_VARIABLES: [(&str, &str); 7] = [
     ("CGO_ENABLED", "0"),
     ("GOARCH", "wasm"),
     ("GOFLAGS", "-mod=mod"),
@@ -48,7 +48,7 @@ pub(crate) fn compile(project: &Path, tools: &BuildTools) -> Result<Vec<u8>, Bui
     let build = project.join(BUILD_FOLDER);
     write_sdk(&build.join("sdk"), tools)?;
     let args: Vec<OsString> = ARGS.into_iter().chain(["."]).map(OsString::from).collect();
-    run_compiler(go, project, &args, &VARIABLES)?;
+    run_compiler(go, project, &args, &GO_VARIABLES)?;
     let core = build.join("core.wasm");
     fs::read(&core).map_err(BuildError::at(&core))
 }

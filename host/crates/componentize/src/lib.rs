@@ -22,6 +22,7 @@ use std::path::Path;
 
 pub use component::{encode_component, encode_world};
 pub use error::BuildError;
+pub use language_go::GO_VARIABLES;
 pub use request::PluginRequest;
 pub use toolchain::BuildTools;
 pub use world::{go_runtime, wasi_wit};

@@ -14,8 +14,8 @@ use crate::cli::{
     output::CliOutput,
 };
 
-/// Columns and lines that the picture leaves free at least, so that it is not torn by the terminal.
-const MARGIN: usize = 1;
+/// Columns that the picture leaves free, so that the terminal does not wrap its lines.
+const COLUMNS_FREE: usize = 1;
 
 /// Opens the page if the user wants one, and shows its link.
 pub(super) async fn open_approval_page(
@@ -70,7 +70,7 @@ fn link_picture(link: &str, columns: usize) -> Option<String> {
     let code = QrCode::with_error_correction_level(link, EcLevel::L).ok()?;
     let picture =
         code.render::<Dense1x2>().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build();
-    let is_narrow = picture.lines().any(|line| line.chars().count() + MARGIN > columns);
+    let is_narrow = picture.lines().any(|line| line.chars().count() + COLUMNS_FREE > columns);
     (!is_narrow).then_some(picture)
 }
 
