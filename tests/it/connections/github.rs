@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::logins::connect_to;
+use super::{logins::connect_to, policy_of};
 use crate::support::{
     Home, Response,
     home::repository,
@@ -48,16 +48,15 @@ fn connected(is_asked: bool) -> (IdentityServer, Home) {
         .replace("https://api.github.com", &url);
     let definition =
         if is_asked { definition } else { definition.replace("\"true\"", "\"false\"") };
-    let net = ["GET /repos/*/*/issues", "GET /repos/*/*/pulls", "GET /search/issues"]
-        .into_iter()
-        .chain(["POST /repos/*/*/issues"])
-        .map(|what| what.replace(' ', &format!(" {url}")))
-        .map(|what| format!("{{ allow = \"{what}\", to-private = true }}"))
-        .collect::<Vec<_>>();
-    let rule = "[[rule]]\ntool = \"github.*\"\ndecision = \"allow\"\n";
+    let requests = [
+        "GET /repos/*/*/issues",
+        "GET /repos/*/*/pulls",
+        "GET /search/issues",
+        "POST /repos/*/*/issues",
+    ];
     let home = Home::new()
         .file("plugins/github.json", definition)
-        .policy(format!("[plugin.github]\nnet = [{}]\n{rule}", net.join(", ")))
+        .policy(policy_of("github", &url, &requests))
         .env("GITHUB_CLIENT_ID", "the-client")
         .env("GITHUB_CLIENT_SECRET", crate::support::identity::CLIENT_SECRET)
         .env("SALLYPORT_BROWSER", "none");

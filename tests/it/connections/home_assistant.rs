@@ -3,9 +3,10 @@
 
 use serde_json::{Value, json};
 
+use super::policy_of;
 use crate::support::{Home, Response, Server, home::repository, server::Request};
 
-const TOKEN: &str = "a-long-lived-token-4711";
+const TOKEN: &str = "a-long-lived-token-zq47";
 
 /// Answers as the real service does: plain text for what it does not understand.
 fn answer(request: &Request) -> Response {
@@ -37,13 +38,10 @@ fn answer(request: &Request) -> Response {
 fn home_of(server: &Server, token: &str) -> Home {
     let url = server.url();
     let path = repository().join("plugins-src/definitions/home-assistant.json");
-    let net = ["GET /api/states", "GET /api/states/*", "POST /api/services/*/*"]
-        .map(|what| what.replace(' ', &format!(" {url}")))
-        .map(|what| format!("{{ allow = \"{what}\", to-private = true }}"));
-    let rule = "[[rule]]\ntool = \"home-assistant.*\"\ndecision = \"allow\"\n";
+    let requests = ["GET /api/states", "GET /api/states/*", "POST /api/services/*/*"];
     Home::new()
         .file("plugins/home-assistant.json", std::fs::read(path).unwrap())
-        .policy(format!("[plugin.home-assistant]\nnet = [{}]\n{rule}", net.join(", ")))
+        .policy(policy_of("home-assistant", &url, &requests))
         .env("HOME_ASSISTANT_URL", &url)
         .env("HOME_ASSISTANT_TOKEN", token)
 }
@@ -67,11 +65,11 @@ fn entities_states_and_services_need_no_sign_in() {
         let (report, ended) = home.call(&format!("home-assistant.{tool}"), &arguments);
         assert!(report.to_string().contains(want), "{tool} {arguments}: {report}");
         assert_eq!(ended, code, "{tool} {arguments}: {report}");
-        assert!(!report.to_string().contains("4711"), "{report}");
+        assert!(!report.to_string().contains("zq47"), "{report}");
     }
     let is_lock = |request: &Request| request.target.contains("lock");
     assert!(!server.seen().iter().any(is_lock), "nobody agreed to unlock");
-    home.run(&["connection", "list"]).ended(0).hides(&["4711"]);
+    home.run(&["connection", "list"]).ended(0).hides(&["zq47"]);
 }
 
 #[test]

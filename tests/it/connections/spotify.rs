@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::logins::connect_to;
+use super::{logins::connect_to, policy_of};
 use crate::support::{Home, Response, home::repository, identity::IdentityServer};
 
 const FOUND: &str = r#"{"tracks": {"items": [{"name": "Clair de Lune", "uri": "spotify:track:7",
@@ -21,20 +21,12 @@ fn connected() -> (IdentityServer, Home) {
         .replace("https://accounts.spotify.com/authorize", &format!("{url}/authorize"))
         .replace("https://accounts.spotify.com/api/token", &format!("{url}/token"))
         .replace("https://api.spotify.com/v1/me", &format!("{url}/profile"));
-    let entry = |what: &str| format!("{{ allow = \"{what}\", to-private = true }}");
-    let net = [
-        entry(&format!("GET {url}/v1/search")),
-        entry(&format!("PUT {url}/v1/me/player/play")),
-        entry(&format!("PUT {url}/v1/me/player/pause")),
-    ];
+    let requests = ["GET /v1/search", "PUT /v1/me/player/play", "PUT /v1/me/player/pause"];
     let home = Home::new()
         .plugins(&["spotify"])
         .file("plugins/spotify/spotify.json", definition)
         .config(format!("[settings.spotify]\nspotify_url = \"{url}\"\n"))
-        .policy(format!(
-            "[plugin.spotify]\nnet = [{}]\n[[rule]]\ntool = \"spotify.*\"\ndecision = \"allow\"\n",
-            net.join(", ")
-        ))
+        .policy(policy_of("spotify", &url, &requests))
         .env("SPOTIFY_CLIENT_ID", "the-client")
         .env("SALLYPORT_BROWSER", "none");
     identity.with(|state| state.is_public_client = true);
