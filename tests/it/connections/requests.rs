@@ -30,7 +30,7 @@ fn an_action_sends_its_request_and_fills_its_message() {
     );
     let auth =
         r#", "auth_config": {"auth_type": "platform_key", "client_secret": "${SERVICE_KEY}"}"#;
-    let home = home_with_action(&server, auth, &action).env("SERVICE_KEY", "the-service-key-4711");
+    let home = home_with_action(&server, auth, &action).env("SERVICE_KEY", "the-service-key-zq47");
     let (report, code) = home.call("p.do", &json!({"id": "a b", "n": 3}));
     assert_eq!((&report["outcome"], code), (&json!("completed"), 0), "{report}");
     assert_eq!(report["result"]["data"]["sources"], json!([1, 2]), "{report}");
@@ -38,13 +38,13 @@ fn an_action_sends_its_request_and_fills_its_message() {
     let seen = &server.seen()[0];
     assert_eq!((seen.method.as_str(), seen.target.as_str()), ("POST", "/items/a%20b?n=3"));
     assert_eq!(seen.header("x-id"), Some("a b"));
-    assert_eq!(seen.header("authorization"), Some("Bearer the-service-key-4711"));
+    assert_eq!(seen.header("authorization"), Some("Bearer the-service-key-zq47"));
     assert_eq!(serde_json::from_str::<Value>(&seen.body).unwrap(), json!({"id": "a b", "n": 3}));
-    assert!(!report.to_string().contains("4711"), "{report}");
+    assert!(!report.to_string().contains("zq47"), "{report}");
     home.run(&["audit", "show", "--output", "json"])
         .ended(0)
         .answers(&["/items/a"])
-        .hides(&["4711"]);
+        .hides(&["zq47"]);
 }
 
 #[test]
