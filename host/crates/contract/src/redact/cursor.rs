@@ -11,7 +11,7 @@
 use std::{array, collections::VecDeque};
 
 use super::{
-    escape::{ESCAPE_BYTES_MAX, EscapeFamily, ParsedEscape},
+    escape::{DecodedText, ESCAPE_BYTES_MAX, EscapeFamily, ParsedEscape},
     matcher::{DecodedByte, FormMatcher, SecretMatch},
     table::SecretFormTable,
 };
@@ -171,10 +171,19 @@ impl RedactionCursor {
         let (family, _) = LAYERS[index - 1];
         while !self.layers[index].pending.is_empty() {
             let pending = &mut self.layers[index].pending;
-            let mut bytes = [0; ESCAPE_BYTES_MAX];
+            let mut bytes = [0; ESCAPE_BYTES_MAX + 1];
             let count = pending.len().min(bytes.len());
             bytes.iter_mut().zip(&*pending).for_each(|(byte, decoded)| *byte = decoded.byte);
-            match family.parse_escape(&bytes[..count], is_all) {
+            match family.parse_shifted_escape(&bytes[..count], is_all) {
+                ParsedEscape::Incomplete => return,
+                ParsedEscape::Decoded(used, text) => {
+                    self.read_shifted(table, index, used, text);
+                    continue;
+                }
+                ParsedEscape::None => {}
+            }
+            let pending = &mut self.layers[index].pending;
+            match family.parse_escape(&bytes[..count.min(ESCAPE_BYTES_MAX)], is_all) {
                 ParsedEscape::Incomplete => return,
                 ParsedEscape::None => {
                     let decoded = pending.remove(0);
@@ -182,13 +191,38 @@ impl RedactionCursor {
                 }
                 ParsedEscape::Decoded(used, text) => {
                     let literal: Vec<DecodedByte> = pending.drain(..used).collect();
-                    let (start, end) = (literal[0].start, literal[used - 1].end);
-                    let plain =
-                        text.as_bytes().iter().map(|byte| DecodedByte { byte: *byte, start, end });
-                    let plain: Vec<DecodedByte> = plain.collect();
-                    self.read_bytes(table, index, &plain, &literal);
+                    self.read_bytes(table, index, &decoded_bytes(text, &literal), &literal);
                 }
             }
+        }
+    }
+
+    /// Reads two backslashes and the rest of the escape that the second one may begin: as an
+    /// escaped backslash before that rest, and as a backslash before that escape. The layers above
+    /// read the former.
+    fn read_shifted(
+        &mut self,
+        table: &SecretFormTable,
+        index: usize,
+        used: usize,
+        text: DecodedText,
+    ) {
+        let literal: Vec<DecodedByte> = self.layers[index].pending.drain(..1 + used).collect();
+        let mut shifted = self.layers[index].matchers.clone();
+        let (backslash, escape) = literal.split_at(1);
+        for (matcher, forms) in shifted.iter_mut().zip(table.views()) {
+            matcher.read_character(forms, backslash, &[], &mut self.matches);
+            let plain = decoded_bytes(text, escape);
+            matcher.read_character(forms, &plain, escape, &mut self.matches);
+        }
+        let (pair, rest) = literal.split_at(2);
+        let backslash = DecodedByte { end: pair[1].end, ..pair[0] };
+        self.read_bytes(table, index, &[backslash], pair);
+        for decoded in rest {
+            self.read_bytes(table, index, &[*decoded], &[]);
+        }
+        for (matcher, shifted) in self.layers[index].matchers.iter_mut().zip(shifted) {
+            matcher.join(shifted);
         }
     }
 
@@ -209,6 +243,12 @@ impl RedactionCursor {
             self.layers[index].is_active = false;
         }
     }
+}
+
+/// The text of an escape, at the place of the whole escape.
+fn decoded_bytes(text: DecodedText, literal: &[DecodedByte]) -> Vec<DecodedByte> {
+    let (start, end) = (literal[0].start, literal[literal.len() - 1].end);
+    text.as_bytes().iter().map(|byte| DecodedByte { byte: *byte, start, end }).collect()
 }
 
 /// The layers that read the output of this one.

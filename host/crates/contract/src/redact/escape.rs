@@ -87,6 +87,19 @@ impl EscapeFamily {
             read => read,
         }
     }
+
+    /// Reads the escape that the second of two backslashes at the start of the bytes begins, where
+    /// its text differs from what an escaped backslash leaves. A backslash before an escaped text
+    /// pairs with the first one of that text, so both readings must be followed.
+    pub(super) fn parse_shifted_escape(self, bytes: &[u8], is_all: bool) -> ParsedEscape {
+        match bytes {
+            [b'\\', b'\\'] if self == Self::Signs && !is_all => ParsedEscape::Incomplete,
+            [b'\\', b'\\', sign, ..] if self == Self::Signs && sign.is_ascii_alphabetic() => {
+                self.parse_escape(&bytes[1..], is_all)
+            }
+            _ => ParsedEscape::None,
+        }
+    }
 }
 
 /// Undoes every escape of the [`Signs`](EscapeFamily::Signs) family once.

@@ -56,7 +56,7 @@ struct EscapeReading {
 }
 
 /// A form whose head was found at `start` and that the units since then continue.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct PartialMatch {
     form: PatternID,
     start: u64,
@@ -101,12 +101,19 @@ impl FormMatcher {
             reading
         }));
         readings.retain(|reading| reading.state != forms.start);
-        if readings.len() > 1 {
-            readings.sort_by_key(|reading| reading.state);
-            readings.dedup_by_key(|reading| reading.state);
-            readings.truncate(READINGS_MAX);
+        self.readings = distinct_readings(readings);
+    }
+
+    /// Also follows what another reading of the same bytes has begun.
+    pub(super) fn join(&mut self, other: Self) {
+        for partial in other.partial_matches {
+            let is_new = !self.partial_matches.contains(&partial);
+            if is_new && self.partial_matches.len() < PARTIAL_MATCHES_MAX {
+                self.partial_matches.push(partial);
+            }
         }
-        self.readings = readings;
+        let readings = mem::take(&mut self.readings);
+        self.readings = distinct_readings(readings.into_iter().chain(other.readings).collect());
     }
 
     /// Where the earliest incomplete form may have begun; `is_strict` also counts bytes that have
@@ -148,6 +155,16 @@ impl FormMatcher {
         });
         found_matches.extend(first.map(|(start, name)| SecretMatch { start, end: last.end, name }));
     }
+}
+
+/// At most [`READINGS_MAX`] readings, each of another state.
+fn distinct_readings(mut readings: Vec<EscapeReading>) -> Vec<EscapeReading> {
+    if readings.len() > 1 {
+        readings.sort_by_key(|reading| reading.state);
+        readings.dedup_by_key(|reading| reading.state);
+        readings.truncate(READINGS_MAX);
+    }
+    readings
 }
 
 impl EscapeReading {

@@ -93,6 +93,25 @@ fn what_looks_like_an_escape_in_a_secret_hides_nothing() {
 }
 
 #[test]
+fn a_backslash_before_an_escaped_secret_hides_nothing() {
+    // The backslash in front pairs with the first one of the secret, so the escape behind it would
+    // be read as letters.
+    for (secret, form) in [
+        (r"\Aa!aA", r"\\\\x41a\x21a\x41"),
+        (r"\Aa!aA", r"\\\\u0041a!\u0061A"),
+        (r"\Aa!aA", r"\\\\u{41}a\x21aA"),
+        (r"\😀a!aA", r"\\\\ud83d\ude00a!aA"),
+        (r"\\Aa!aA", r"\\\\\\x41a!aA"),
+        ("\\\n!secret", r"\\\\n\x21secret"),
+        // The even number of backslashes is the secret's own.
+        (r"\\x41a!aA", r"\\\\x41a!aA"),
+        (r"\\x41a!aA", r"\\\\x41a\x21aA"),
+    ] {
+        check(secret, form.as_bytes(), (b"", b""));
+    }
+}
+
+#[test]
 fn base64_in_lines_of_any_width_is_recognised() {
     let secret = "a key that is longer than one line: >>>???~~~";
     let whole = data_encoding::BASE64.encode(secret.as_bytes());
