@@ -27,6 +27,7 @@ pub mod services;
 pub mod text;
 pub mod tool;
 pub mod toolbox;
+pub mod trace_parent;
 
 /// The attribute of the async traits that are used as `dyn`. The traits of [`toolbox`] return a
 /// [`BoxFuture`] instead, because an admission outlives the toolbox.
@@ -59,3 +60,4 @@ pub use toolbox::{
     ApprovalAnswer, ApprovalRequest, ApprovalSubject, BoxFuture, Consent, Decision,
     HostNameResolver, Toolbox,
 };
+pub use trace_parent::{TraceParent, TraceParentError};
