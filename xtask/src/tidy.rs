@@ -31,6 +31,7 @@ const OWNERS: [(&str, &[&str]); 9] = [
             "host/crates/mcp-client/Cargo.toml",
             "host/crates/model/Cargo.toml",
             "host/crates/packages/Cargo.toml",
+            "host/crates/telemetry/Cargo.toml",
         ],
     ),
     ("rusqlite", &["host/crates/store/Cargo.toml"]),

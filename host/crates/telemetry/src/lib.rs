@@ -6,7 +6,18 @@
 //!
 //! Nothing waits for the collector. Finished spans go into a queue of a fixed length; a thread sends
 //! them; what does not fit or cannot be sent is counted, and reported once.
+//!
+//! - [`TelemetryLayer`]: turns spans of `tracing` into those of the table.
+//! - [`start`], [`finish`]: begin and end the export. Start reading here.
+//! - [`current_trace`]: the trace of this moment, for whoever passes it on.
 
+mod exporter;
+mod layer;
 mod message;
 pub mod names;
+mod pipeline;
 mod span;
+
+pub use exporter::{Collector, CollectorError};
+pub use layer::{TelemetryLayer, current_trace};
+pub use pipeline::{RedactFunction, TelemetryParts, WarnFunction, finish, lost_spans, start};
