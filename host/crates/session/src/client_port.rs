@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use sallyport_contract::{ApprovalAnswer, services};
+use sallyport_contract::{ApprovalAnswer, TraceParent, services};
 use sallyport_model::{ChatModel, UserInputMessage};
 use tokio::{
     sync::{mpsc, watch},
@@ -72,7 +72,8 @@ pub(super) struct ClientPort {
 
 /// Work that a session does between turns, or that starts one.
 pub(super) enum SessionTask {
-    Ask(UserInputMessage),
+    /// Starts a turn, as a part of its caller's trace if there is one.
+    Ask(UserInputMessage, Option<TraceParent>),
     Undo,
     Retry,
     UseModel(Arc<dyn ChatModel>),
@@ -286,6 +287,9 @@ impl ClientPort {
             PortInput::Request(SessionRequest::Command(command)) => {
                 return self.handle_command(command, journal_writer).await;
             }
+            PortInput::Request(SessionRequest::TracedInput(input, caller)) => {
+                self.queue_task(SessionTask::Ask(input, Some(caller))).await;
+            }
             PortInput::Request(SessionRequest::UseModel(model)) => {
                 self.queue_task(SessionTask::UseModel(model)).await;
             }
@@ -326,7 +330,7 @@ impl ClientPort {
     ) -> Result<(), Interrupt> {
         match command {
             FrontEndCommand::SubmitInput { input } => {
-                self.queue_task(SessionTask::Ask(input)).await
+                self.queue_task(SessionTask::Ask(input, None)).await
             }
             FrontEndCommand::Undo => self.queue_task(SessionTask::Undo).await,
             FrontEndCommand::Retry => self.queue_task(SessionTask::Retry).await,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sallyport_contract::{
-    ApprovalAnswer,
+    ApprovalAnswer, TraceParent,
     services::{self, CallProgress},
 };
 use sallyport_model::{ChatModel, UserInputMessage};
@@ -69,6 +69,8 @@ pub enum FrontEndCommand {
 /// What a session's handle asks of the session.
 pub(super) enum SessionRequest {
     Command(FrontEndCommand),
+    /// Starts a turn that belongs to the trace of its caller.
+    TracedInput(UserInputMessage, TraceParent),
     UseModel(Arc<dyn ChatModel>),
     Snapshot(oneshot::Sender<Result<SessionSnapshot, JournalError>>),
     /// Looks up a kept result by its number.

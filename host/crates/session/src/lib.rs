@@ -47,7 +47,7 @@ mod turn;
 
 use std::sync::Arc;
 
-use sallyport_contract::{Toolbox, mangle::ToolNameCollision};
+use sallyport_contract::{Toolbox, TraceParent, mangle::ToolNameCollision};
 use sallyport_model::ChatModel;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -192,6 +192,25 @@ impl SessionHandle {
     /// The session has ended.
     pub async fn send(&self, command: FrontEndCommand) -> Result<(), SessionEndedError> {
         self.send_request(SessionRequest::Command(command)).await
+    }
+
+    /// Sends a command. A turn that it starts belongs to the trace of its caller, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The session has ended.
+    pub async fn send_traced(
+        &self,
+        command: FrontEndCommand,
+        caller: Option<TraceParent>,
+    ) -> Result<(), SessionEndedError> {
+        let request = match (command, caller) {
+            (FrontEndCommand::SubmitInput { input }, Some(caller)) => {
+                SessionRequest::TracedInput(input, caller)
+            }
+            (command, _) => SessionRequest::Command(command),
+        };
+        self.send_request(request).await
     }
 
     /// Switches to another model, after the current turn.

@@ -4,9 +4,11 @@
 use std::ops::Range;
 
 use sallyport_model::{
-    ChatMessage, ChatModel, ModelError, ModelReply, ModelRequest, ReplyDelta, TokenCost, TokenUsage,
+    ChatMessage, ChatModel, ModelError, ModelReply, ModelRequest, ProviderProtocol, ReplyDelta,
+    TokenCost, TokenUsage,
 };
 use tokio::sync::mpsc;
+use tracing::{Span, field::Empty};
 
 use super::{
     client_port::Interrupt,
@@ -27,7 +29,17 @@ pub(super) struct ModelExchange {
 
 impl Session {
     /// Requests the next answer; its text is forwarded as it arrives.
-    #[tracing::instrument(name = "model_request", skip_all, fields(model = self.model.name()))]
+    #[tracing::instrument(
+        name = "model_request",
+        skip_all,
+        fields(
+            model = self.model.short_name(),
+            provider = self.model.protocol().map(ProviderProtocol::as_str),
+            input_tokens = Empty,
+            output_tokens = Empty,
+            error = Empty,
+        )
+    )]
     pub(super) async fn request_answer(&mut self) -> Result<ModelExchange, TurnEnd> {
         self.client.set_activity(SessionActivity::Thinking).await;
         self.summarize_if_needed().await?;
@@ -46,7 +58,10 @@ impl Session {
         drop(messages);
         let exchange_result = exchange_result.map_err(TurnEnd::from);
         let reply = exchange_result.and_then(|reply| reply.map_err(TurnEnd::ModelFailed));
-        let reply = reply.inspect_err(|_| self.partial_reply = partial_text)?;
+        let reply = reply.inspect_err(|end| {
+            Span::current().record("error", end.as_str());
+            self.partial_reply = partial_text;
+        })?;
         if let (Some(estimated), Some(usage)) = (estimated, &reply.usage) {
             self.meter.learn_from_report(estimated, usage.input_tokens);
         }
@@ -111,7 +126,17 @@ impl Session {
         Ok(())
     }
 
-    #[tracing::instrument(name = "model_summary", skip_all, fields(model = self.model.name()))]
+    #[tracing::instrument(
+        name = "model_summary",
+        skip_all,
+        fields(
+            model = self.model.short_name(),
+            provider = self.model.protocol().map(ProviderProtocol::as_str),
+            input_tokens = Empty,
+            output_tokens = Empty,
+            error = Empty,
+        )
+    )]
     async fn request_summary(
         &mut self,
         range: Range<usize>,
@@ -127,7 +152,10 @@ impl Session {
         let answer = self.model.generate(request, &mut ignore_delta);
         let reply = match self.client.run_until_interrupted(self.log.journal_mut(), answer).await? {
             Ok(reply) => reply,
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error) => {
+                Span::current().record("error", "model-failed");
+                return Ok(Err(error.to_string()));
+            }
         };
         let usage = reply.usage;
         let usage = usage.unwrap_or_else(|| {
@@ -153,6 +181,8 @@ impl Session {
     fn record_exchange(&mut self, reply: ModelReply, usage: TokenUsage) -> ModelExchange {
         let cost = self.model.price().map(|price| price.of(&usage));
         self.usage_tracker.record_usage(&usage, cost);
+        Span::current().record("input_tokens", usage.input_tokens);
+        Span::current().record("output_tokens", usage.output_tokens);
         ModelExchange { reply, usage, cost }
     }
 }

@@ -87,7 +87,7 @@ impl Session {
     pub(super) async fn run(mut self) {
         while let Some(task) = self.client.next_task(self.log.journal_mut()).await {
             match task {
-                SessionTask::Ask(input) => self.turn(input).await,
+                SessionTask::Ask(input, caller) => self.turn(input, caller).await,
                 SessionTask::Undo => self.undo_turn().await,
                 SessionTask::Retry => self.retry_turn().await,
                 SessionTask::UseModel(model) => self.use_model(model).await,
@@ -136,7 +136,7 @@ impl Session {
                 self.log.defer_record(JournalRecord::Undone);
                 self.client.emit(SessionEvent::Undone { text: input.text.clone() }).await;
             }
-            self.turn(input).await;
+            self.turn(input, None).await;
         }
     }
 

@@ -31,11 +31,13 @@ use std::{mem, sync::Arc};
 
 use sallyport_contract::{
     CallFailure, FailureKind, Outcome, RequestedCall, ToolCallContext, ToolId, ToolOutput,
+    TraceParent,
 };
 use sallyport_model::{
     AssistantMessage, FileAttachment, FinishReason, ModelError, UserInputMessage,
 };
 use serde_json::Value;
+use tracing::{Span, field};
 
 use super::{
     budget::BudgetLimit,
@@ -65,8 +67,17 @@ const SPEECH_BYTES_MAX: usize = 4 * 1024;
 
 impl Session {
     /// Runs one turn, from the input to its end.
-    #[tracing::instrument(name = "turn", skip_all)]
-    pub(super) async fn turn(&mut self, input: UserInputMessage) {
+    #[tracing::instrument(
+        name = "turn",
+        skip_all,
+        fields(
+            session = self.options.session_id,
+            traceparent = caller.map(field::display),
+            end = field::Empty,
+            error = field::Empty,
+        )
+    )]
+    pub(super) async fn turn(&mut self, input: UserInputMessage, caller: Option<TraceParent>) {
         if let Err(error) = self.check_input(&input) {
             let (reason, usage) = (TurnEnd::InputRefused(error), TurnUsage::default());
             return self.client.emit(SessionEvent::TurnEnded { reason, usage }).await;
@@ -74,6 +85,10 @@ impl Session {
         self.refresh_tools();
         self.begin_turn(input).await;
         let reason = self.answer_input().await;
+        Span::current().record("end", reason.as_str());
+        if matches!(reason, TurnEnd::ModelFailed(_)) {
+            Span::current().record("error", reason.as_str());
+        }
         self.end_turn(reason).await;
         self.remember_turn().await;
     }

@@ -13,6 +13,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::endpoint::ProviderProtocol;
+
 pub use attachment::{AttachmentKind, FileAttachment};
 pub use error::ModelError;
 pub use input::{QUOTE_MARK, UserInputMessage, quote_text, split_lines};
@@ -221,6 +223,16 @@ impl ReplyDelta {
 pub trait ChatModel: Send + Sync {
     /// Returns a display name: `offline`, `gpt-5-mini at https://api.openai.com/v1`.
     fn name(&self) -> &str;
+
+    /// Returns the name without the address: `gpt-5-mini`.
+    fn short_name(&self) -> &str {
+        self.name().split(" at ").next().unwrap_or_default()
+    }
+
+    /// Returns the protocol of the provider. `None` for a model that is not at one.
+    fn protocol(&self) -> Option<ProviderProtocol> {
+        None
+    }
 
     /// Returns the price of the model's tokens, if it is known.
     fn price(&self) -> Option<TokenPrice> {

@@ -26,6 +26,7 @@ use crate::{
         AssistantMessage, ChatMessage, ChatModel, FinishReason, ModelCallRequest, ModelError,
         ModelReply, ModelRequest, ReplyDelta, TokenPrice, TokenUsage,
     },
+    endpoint::ProviderProtocol,
     wire,
 };
 
@@ -92,6 +93,10 @@ impl ChatModel for JsonProtocolModel {
 
     fn price(&self) -> Option<TokenPrice> {
         self.inner.price()
+    }
+
+    fn protocol(&self) -> Option<ProviderProtocol> {
+        self.inner.protocol()
     }
 
     fn generate<'a>(

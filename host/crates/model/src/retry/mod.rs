@@ -19,7 +19,10 @@ use std::{
 use sallyport_contract::BoxFuture;
 use tokio::time::Instant;
 
-use crate::chat::{ChatModel, ModelError, ModelReply, ModelRequest, ReplyDelta, TokenPrice};
+use crate::{
+    chat::{ChatModel, ModelError, ModelReply, ModelRequest, ReplyDelta, TokenPrice},
+    endpoint::ProviderProtocol,
+};
 
 /// Most attempts for one answer. With the waits below, a server has about ten seconds to recover. A
 /// user at a terminal would not wait longer.
@@ -121,6 +124,10 @@ impl ChatModel for RetryingModel {
 
     fn price(&self) -> Option<TokenPrice> {
         self.inner.price()
+    }
+
+    fn protocol(&self) -> Option<ProviderProtocol> {
+        self.inner.protocol()
     }
 
     fn generate<'a>(

@@ -201,6 +201,10 @@ impl ChatModel for ModelAdapter {
         self.price
     }
 
+    fn protocol(&self) -> Option<ProviderProtocol> {
+        Some(self.endpoint.protocol)
+    }
+
     fn generate<'a>(
         &'a self,
         request: ModelRequest<'a>,

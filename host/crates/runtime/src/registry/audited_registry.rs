@@ -143,7 +143,17 @@ impl AuditedRegistry {
     }
 
     /// Decides on a call and records the decision. A call that cannot be recorded is refused.
-    #[tracing::instrument(name = "decide", skip_all, fields(tool = %call.tool, call = call.context.call_id))]
+    #[tracing::instrument(
+        name = "decide",
+        skip_all,
+        fields(
+            tool = %call.tool,
+            call = call.context.call_id,
+            outcome = Empty,
+            denied = Empty,
+            error = Empty,
+        )
+    )]
     async fn decide_and_record<T, F>(
         &self,
         digest: Option<&str>,
@@ -178,6 +188,9 @@ impl AuditedRegistry {
             if let Err(error) = self.write_record(record).await {
                 decision = Err(Box::new(unrecorded_call_report(&error)));
             }
+        }
+        if let Err(report) = &decision {
+            record_outcome(&report.outcome);
         }
         if let Some((observer, call)) = observed {
             let result =
@@ -271,7 +284,7 @@ impl Toolbox for AuditedRegistry {
                         Err(unrecorded) => unrecorded,
                     };
                     run_record.finish(&report);
-                    Span::current().record("outcome", report.outcome.as_str());
+                    record_outcome(&report.outcome);
                     report
                 };
                 run.instrument(span)
@@ -282,7 +295,24 @@ impl Toolbox for AuditedRegistry {
 
 fn call_span(call: &AdmittedCall) -> Span {
     let call_id = &call.context().call_id;
-    info_span!("call", tool = %call.tool(), call = call_id, outcome = Empty)
+    info_span!(
+        "call",
+        tool = %call.tool(),
+        call = call_id,
+        outcome = Empty,
+        denied = Empty,
+        error = Empty
+    )
+}
+
+/// Records in the current span how a call ended.
+fn record_outcome(outcome: &Outcome) {
+    let (span, word) = (Span::current(), outcome.as_str());
+    span.record("outcome", word);
+    span.record("denied", matches!(outcome, Outcome::Denied(_)));
+    if !matches!(outcome, Outcome::Completed(_)) {
+        span.record("error", word);
+    }
 }
 
 /// The record of a run, which is written however the run ends.

@@ -5,6 +5,7 @@ use std::{error::Error as _, io, sync::Arc};
 use http::{HeaderMap, Method, Request, Response};
 use hyper::{body::Incoming, client::conn::http1};
 use hyper_util::rt::TokioIo;
+use tracing::{Span, field::Empty};
 use url::{Position, Url};
 use wasmtime_wasi::runtime::AbortOnDropJoinHandle;
 use wasmtime_wasi_http::{Error, WasiBody};
@@ -75,9 +76,32 @@ pub(super) async fn exchange_request(
 #[tracing::instrument(
     name = "http_request",
     skip_all,
-    fields(method = %prepared.method, host = prepared.url.host_str())
+    fields(
+        method = %prepared.method,
+        host = prepared.url.host_str(),
+        port = prepared.url.port_or_known_default(),
+        status = Empty,
+        error = Empty,
+    )
 )]
 pub(super) async fn send_permitted(
+    gate: &HttpGate,
+    timeouts: &ExchangeTimeouts,
+    prepared: &PreparedRequest,
+    permitted: &PermittedRequest,
+    body: WasiBody,
+) -> Result<UnreadResponse, Error> {
+    let result = send_to_server(gate, timeouts, prepared, permitted, body).await;
+    let span = Span::current();
+    match &result {
+        Ok(answer) => span.record("status", answer.response.status().as_u16()),
+        // The error can name what the server sent.
+        Err(_) => span.record("error", "_OTHER"),
+    };
+    result
+}
+
+async fn send_to_server(
     gate: &HttpGate,
     timeouts: &ExchangeTimeouts,
     prepared: &PreparedRequest,

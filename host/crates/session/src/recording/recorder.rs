@@ -13,8 +13,8 @@ use sallyport_contract::{
     ToolDescriptor, Toolbox, services::PluginNotice,
 };
 use sallyport_model::{
-    ChatMessage, ChatModel, ModelError, ModelReply, ModelRequest, ModelToolDefinition, ReplyDelta,
-    TokenPrice, UserInputMessage,
+    ChatMessage, ChatModel, ModelError, ModelReply, ModelRequest, ModelToolDefinition,
+    ProviderProtocol, ReplyDelta, TokenPrice, UserInputMessage,
 };
 
 use crate::{
@@ -268,6 +268,10 @@ impl ChatModel for RecordingWrapper<dyn ChatModel> {
 
     fn price(&self) -> Option<TokenPrice> {
         self.inner.price()
+    }
+
+    fn protocol(&self) -> Option<ProviderProtocol> {
+        self.inner.protocol()
     }
 
     fn generate<'a>(
