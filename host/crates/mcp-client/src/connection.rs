@@ -5,7 +5,8 @@ use std::{sync::Arc, time::Duration};
 use rmcp::{
     RoleClient,
     model::{
-        CallToolRequestParams, CallToolResponse, ErrorCode, PaginatedRequestParams, ProtocolVersion,
+        CallToolRequestParams, CallToolResponse, ErrorCode, PaginatedRequestParams,
+        ProtocolVersion, RequestParamsMeta,
     },
     service::{
         ClientInitializeError, ClientLifecycleMode, RunningService, ServiceError,
@@ -179,7 +180,10 @@ impl ServerConnection {
         tool: &str,
         arguments: Map<String, Value>,
     ) -> Result<ServerAnswer, ServerError> {
-        let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let mut request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        if let Some(trace) = sallyport_telemetry::current_trace() {
+            request.set_traceparent(&trace.to_string());
+        }
         match self.service.peer().call_tool_once(request).await {
             Ok(CallToolResponse::Complete(result)) => Ok(ServerAnswer::from(result)),
             Ok(CallToolResponse::InputRequired(_)) => {

@@ -15,6 +15,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, mpsc, oneshot},
     task::JoinHandle,
 };
+use tracing::Instrument as _;
 
 /// Most events of a call that wait for its client. News beyond it are left out; a question waits.
 const EVENTS_WAITING_MAX: usize = 16;
@@ -138,11 +139,12 @@ impl ServedCall {
     ) -> Self {
         let (sender, events) = mpsc::channel(EVENTS_WAITING_MAX);
         broker.calls().insert(key(&requested.context), sender);
-        let task = tokio::spawn(async move {
+        let run = async move {
             let report = run.await;
             drop(permit);
             report
-        });
+        };
+        let task = tokio::spawn(run.in_current_span());
         Self { requested, broker, events, task }
     }
 

@@ -40,6 +40,7 @@ use crate::{
     calls::{CallEvent, CallStep, ClientQuestion, ServedCall},
     offers,
     progress::ProgressReporter,
+    request_span::{in_request_span, record_end, record_tool},
     server::McpServer,
 };
 
@@ -126,6 +127,7 @@ impl McpConnection {
             let name = text::escape_excerpt(&request.name, 100);
             return Err(ErrorData::invalid_params(format!("Unknown tool: {name}"), None));
         };
+        record_tool(&tool.id);
         let call = match &request.request_state {
             Some(state) => {
                 let arguments = arguments_text(&request);
@@ -137,6 +139,7 @@ impl McpConnection {
         match self.drive_call(call, context).await {
             CallTurn::NeedsInput(result) => Ok(result.into()),
             CallTurn::Finished(report) => {
+                record_end(&report.outcome);
                 self.send_log(&report, tool, context).await;
                 self.report_command(&report, tool);
                 Ok(call_result::result_from_report(&report, tool).into())
@@ -398,10 +401,12 @@ impl ServerHandler for McpConnection {
     async fn list_tools(
         &self,
         page: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         only_page(page)?;
-        Ok(ListToolsResult::with_all_items(self.server.offered_tools().listed().to_vec()))
+        let listed = async { self.server.offered_tools().listed().to_vec() };
+        let tools = in_request_span("tools/list", &context, listed).await;
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     async fn call_tool(
@@ -409,7 +414,8 @@ impl ServerHandler for McpConnection {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        self.until_stopped(&context, self.answer_call(request, &context)).await?
+        let answer = self.until_stopped(&context, self.answer_call(request, &context));
+        in_request_span("tools/call", &context, answer).await?
     }
 
     async fn list_resources(
@@ -419,8 +425,9 @@ impl ServerHandler for McpConnection {
     ) -> Result<ListResourcesResult, ErrorData> {
         self.require_resources::<ListResourcesRequestMethod>()?;
         only_page(page)?;
-        let listing = offers::list_resources(self);
-        Ok(ListResourcesResult::with_all_items(self.until_stopped(&context, listing).await?))
+        let listing = self.until_stopped(&context, offers::list_resources(self));
+        let items = in_request_span("resources/list", &context, listing).await?;
+        Ok(ListResourcesResult::with_all_items(items))
     }
 
     async fn list_resource_templates(
@@ -430,8 +437,8 @@ impl ServerHandler for McpConnection {
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         self.require_resources::<ListResourceTemplatesRequestMethod>()?;
         only_page(page)?;
-        let listing = offers::list_templates(self);
-        let items = self.until_stopped(&context, listing).await?;
+        let listing = self.until_stopped(&context, offers::list_templates(self));
+        let items = in_request_span("resources/templates/list", &context, listing).await?;
         Ok(ListResourceTemplatesResult::with_all_items(items))
     }
 
@@ -441,7 +448,8 @@ impl ServerHandler for McpConnection {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.require_resources::<ReadResourceRequestMethod>()?;
-        self.until_stopped(&context, offers::read_resource(self, request, &context)).await?
+        let answer = self.until_stopped(&context, offers::read_resource(self, request, &context));
+        in_request_span("resources/read", &context, answer).await?
     }
 
     async fn list_prompts(
@@ -451,8 +459,9 @@ impl ServerHandler for McpConnection {
     ) -> Result<ListPromptsResult, ErrorData> {
         self.require_prompts::<ListPromptsRequestMethod>()?;
         only_page(page)?;
-        let listing = offers::list_prompts(self);
-        Ok(ListPromptsResult::with_all_items(self.until_stopped(&context, listing).await?))
+        let listing = self.until_stopped(&context, offers::list_prompts(self));
+        let items = in_request_span("prompts/list", &context, listing).await?;
+        Ok(ListPromptsResult::with_all_items(items))
     }
 
     async fn get_prompt(
@@ -461,7 +470,8 @@ impl ServerHandler for McpConnection {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         self.require_prompts::<GetPromptRequestMethod>()?;
-        self.until_stopped(&context, offers::get_prompt(self, request, &context)).await?
+        let answer = self.until_stopped(&context, offers::get_prompt(self, request, &context));
+        in_request_span("prompts/get", &context, answer).await?
     }
 
     async fn set_level(

@@ -18,6 +18,7 @@ mod handler;
 mod http;
 mod offers;
 mod progress;
+mod request_span;
 mod server;
 mod stdio;
 mod tools;

@@ -22,6 +22,7 @@ use futures::{
 use http::{HeaderMap, StatusCode, header};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+use tracing::Instrument as _;
 
 use crate::{
     problem::{Problem, ProblemKind},
@@ -159,11 +160,12 @@ impl IdempotencyDesk {
         keys.make_room(&name.0)?;
         let work = begin()?;
         let (desk, done) = (Arc::clone(&self.keys), name.clone());
-        let task = tokio::spawn(async move {
+        let work = async move {
             let result = work.await;
             lock(&desk).end_work(&done, &result);
             result
-        });
+        };
+        let task = tokio::spawn(work.in_current_span());
         let reply = async move { task.await.unwrap_or_else(|_| Err(Problem::stopping())) };
         let reply = reply.boxed().shared();
         let known = KnownKey { fingerprint, since: Instant::now(), reply: Some(reply.clone()) };

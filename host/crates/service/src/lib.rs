@@ -27,6 +27,7 @@ mod problem;
 mod protection;
 mod quota;
 mod request_body;
+mod request_span;
 mod role;
 mod routes;
 mod server;

@@ -66,6 +66,10 @@ impl ServiceMetrics {
         let refused = self.sockets_refused.load(Ordering::Relaxed);
         head(&mut text, "sockets_refused_total", "counter", "Connections closed at the limit.");
         let _ = writeln!(text, "sallyport_sockets_refused_total {refused}");
+        if let Some(lost) = sallyport_telemetry::lost_spans() {
+            head(&mut text, "lost_spans_total", "counter", "Spans that the collector did not get.");
+            let _ = writeln!(text, "sallyport_lost_spans_total {lost}");
+        }
         for (name, help, value) in gauges.rows() {
             head(&mut text, name, "gauge", help);
             let _ = writeln!(text, "sallyport_{name} {value}");

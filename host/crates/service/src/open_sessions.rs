@@ -233,7 +233,8 @@ impl ServedSession {
     /// The session has ended, or takes no command at the moment.
     pub(crate) async fn send(&self, command: FrontEndCommand) -> Result<(), Problem> {
         self.state().last_use = Instant::now();
-        match tokio::time::timeout(COMMAND_TIME_MAX, self.handle.send(command)).await {
+        let sent = self.handle.send_traced(command, sallyport_telemetry::current_trace());
+        match tokio::time::timeout(COMMAND_TIME_MAX, sent).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(session_not_open()),
             Err(_) => Err(Problem::too_many("the session has too much to do")),

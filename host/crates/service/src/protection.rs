@@ -10,9 +10,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header, uri::Authority};
+use tracing::Instrument as _;
 
 use crate::{
     problem::{PROBLEM_TYPE, Problem, ProblemKind},
+    request_span::{record_answer, request_span},
     server::{Service, ServiceNames},
 };
 
@@ -42,10 +44,12 @@ pub(crate) async fn protect(
     request: Request,
     next: Next,
 ) -> Response {
+    let span = request_span(request.method(), request.headers(), route.as_ref());
     let response = match check_names(request.headers(), request.uri(), &service.names) {
-        Ok(()) => with_problem(next.run(request).await).await,
+        Ok(()) => with_problem(next.run(request).instrument(span.clone()).await).await,
         Err(problem) => problem.into_response(),
     };
+    record_answer(&span, &response);
     let route = route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
     service.metrics.count_request(route, response.status());
     with_headers(response)
