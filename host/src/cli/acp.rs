@@ -24,7 +24,7 @@ use super::{
     output::CliOutput,
     plugin_reload::PluginReloader,
     serving::{StopSignals, keep_served_plugins},
-    setup,
+    setup, telemetry,
 };
 
 #[derive(Debug, ClapArgs)]
@@ -51,6 +51,7 @@ pub(super) async fn run_acp_command(
     // A change that comes while the plugins are being loaded counts as one after it.
     let reloader = PluginReloader::for_server(&settings)?;
     let host = Arc::new(Host::open(&settings, host_options(observers, out)).await?);
+    telemetry::start(&settings, &host, out);
     setup::print_load_problems(&host.registry(), out);
     out.print_note(&format!("Serving {} tools over ACP on standard input.", host.tools().len()));
     if std::io::stdin().is_terminal() {

@@ -31,7 +31,7 @@ use super::{
     output::CliOutput,
     plugin_reload::PluginReloader,
     serving::{StopSignals, keep_served_plugins},
-    setup,
+    setup, telemetry,
 };
 
 /// Size limit of the file of a token.
@@ -119,6 +119,7 @@ pub(super) async fn run_mcp_command(
     let reloader = PluginReloader::for_server(&settings)?;
     let broker = Arc::new(CallBroker::default());
     let host = Arc::new(Host::open(&settings, host_options(&broker, observers, out)).await?);
+    telemetry::start(&settings, &host, out);
     setup::print_load_problems(&host.registry(), out);
     let selection = ToolSelection {
         only: args.only.clone(),

@@ -52,6 +52,7 @@ mod session;
 mod setup;
 mod state;
 mod stream;
+mod telemetry;
 mod timer;
 mod tool;
 mod trace_file;
@@ -92,6 +93,7 @@ fn print_command_line_error(error: &clap::Error, out: &CliOutput) -> ExitStatus 
 fn run_traced(args: &CliArgs, out: &CliOutput) -> Result<ExitStatus, CommandFailure> {
     let trace = args.trace.as_deref().map(TraceFile::create).transpose()?;
     let exit = run_command(args, out);
+    telemetry::finish(out);
     if let Some(error) = trace.and_then(|trace| trace.write_error()) {
         out.print_warning(&format!("the trace is incomplete: {error}"));
     }

@@ -25,7 +25,7 @@ use super::{
     output::CliOutput,
     plugin_reload::PluginReloader,
     serving::{StopSignals, keep_served_plugins},
-    setup,
+    setup, telemetry,
 };
 
 /// The names of the columns of the list of tokens.
@@ -101,6 +101,7 @@ pub(super) async fn run(
     // A change that comes while the plugins are being loaded counts as one after it.
     let reloader = PluginReloader::for_server(&settings)?;
     let host = Arc::new(Host::open(&settings, host_options(observers, out)).await?);
+    telemetry::start(&settings, &host, out);
     setup::print_load_problems(&host.registry(), out);
     let address = listener.local_addr()?;
     out.print_note(&format!("Serving {} tools at http://{address}/v1.", host.tools().len()));

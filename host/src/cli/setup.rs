@@ -22,6 +22,7 @@ use super::{
     notices,
     observers::CallObservers,
     output::{self, CliOutput},
+    telemetry,
 };
 
 /// Number of files that tokio opens for timers, sockets and signals, with a reserve.
@@ -137,7 +138,9 @@ pub(super) async fn open_host(
     observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<Host, CommandFailure> {
-    Ok(Host::open(settings, observers.host_options(consent, selection, out)).await?)
+    let host = Host::open(settings, observers.host_options(consent, selection, out)).await?;
+    telemetry::start(settings, &host, out);
+    Ok(host)
 }
 
 /// A host with the configuration and the model of its sessions.
@@ -174,6 +177,7 @@ pub(super) async fn open_session_host(
     let PluginsOfSession { selection, compile_wait } = plugins;
     let host_options = observers.host_options(consent, selection, out);
     let host = Host::open(settings, HostOptions { compile_wait, ..host_options }).await?;
+    telemetry::start(settings, &host, out);
     print_load_problems(&host.registry(), out);
     match SessionConfig::from_settings(overrides, settings, &host, &Principal::local()).await {
         Ok(config) => Ok(SessionHost { host, config, model }),

@@ -14,6 +14,7 @@ use std::{
     time::Instant,
 };
 
+use sallyport_telemetry::TelemetryLayer;
 use serde_json::{Map, Value, json};
 use tracing::{
     Id, Metadata, Subscriber,
@@ -51,7 +52,9 @@ impl TraceFile {
         let writer = Arc::new(Mutex::new(writer));
         // The closing bracket is optional in this format, so a killed process leaves a valid trace.
         lock(&writer).write_line("[");
-        let subscriber = Registry::default().with(TraceLayer { writer: Arc::clone(&writer) });
+        let layer = TraceLayer { writer: Arc::clone(&writer) };
+        // A process has one subscriber, so telemetry that begins later finds its layer in it.
+        let subscriber = Registry::default().with(TelemetryLayer).with(layer);
         tracing::subscriber::set_global_default(subscriber)
             .map_err(|error| CommandFailure::new(ExitStatus::Failed, error.to_string()))?;
         Ok(Self(writer))

@@ -44,6 +44,9 @@
 //! wait = "10s"
 //! cpu_time = "60s"
 //!
+//! [telemetry]
+//! endpoint = "http://127.0.0.1:4318"
+//!
 //! [mcp.files]
 //! command = ["mcp-server-filesystem", "/home/ann/notes"]
 //!
@@ -63,7 +66,8 @@ use toml::de::DeTable;
 
 use super::{
     ApprovalSettings, BrowserSettings, BudgetSettings, ChatSettings, CompileSettings,
-    InternalToolSettings, PackageSettings, SessionRetention, SettingOrigin, TerminalSettings,
+    InternalToolSettings, PackageSettings, SessionRetention, SettingOrigin, TelemetrySettings,
+    TerminalSettings,
     provider::{self, ProviderChoice},
     reader::ConfigText,
     values::{
@@ -112,6 +116,8 @@ pub struct FileConfig {
     pub packages: PackageSettings,
     /// How plugins are compiled.
     pub compile: CompileSettings,
+    /// Where spans are sent; without it, nowhere.
+    pub telemetry: Option<TelemetrySettings>,
     /// MCP servers whose tools are used; each name is that of their plugin.
     #[schemars(with = "BTreeMap<String, McpServerEntry>")]
     pub mcp: BTreeMap<PluginName, McpServerEntry>,
@@ -492,10 +498,12 @@ mod tests {
             assert!(schema["description"].is_string(), "{path}: {schema}");
             let table = path.rsplit_once('.').map_or("", |(table, _)| table);
             // Their keys are names of the user's choice.
-            let is_free = ["settings.a", "mcp.a.env", "mcp.a.headers"].contains(&table);
+            let is_free =
+                ["settings.a", "mcp.a.env", "mcp.a.headers", "telemetry.headers"].contains(&table);
             let needed = match path.as_str() {
                 "mcp.a.command" | "mcp.a.url" => "",
                 path if path.starts_with("mcp.a.headers") => "mcp.a.url = 'x'\n",
+                path if path.starts_with("telemetry.headers") => "telemetry.endpoint = 'x'\n",
                 path if path.starts_with("mcp.a.") => "mcp.a.command = ['x']\n",
                 _ => "",
             };

@@ -18,6 +18,7 @@ pub mod provider;
 mod reader;
 pub mod sections;
 pub mod setting_rows;
+mod telemetry;
 pub mod trust;
 pub mod values;
 
@@ -48,6 +49,7 @@ pub use sections::{
     SessionRetention, TerminalSettings,
 };
 pub(crate) use setting_rows::display_address;
+pub use telemetry::TelemetrySettings;
 use values::TextOrTexts;
 pub(crate) use values::VariableText;
 
@@ -180,6 +182,8 @@ pub struct HostSettings {
     pub packages: PackageSettings,
     /// How plugins without a cached build are compiled.
     pub compile: CompileSettings,
+    /// Where spans are sent, if anywhere.
+    pub telemetry: Option<TelemetrySettings>,
     /// The MCP servers whose tools are used, each under the name of its plugin.
     pub mcp_servers: BTreeMap<PluginName, McpServerSettings>,
     /// `[settings.PLUGIN]`, for each plugin.
@@ -197,7 +201,8 @@ impl HostSettings {
         let embedder = embedder.map(|key| ("embedding.key".to_owned(), key));
         let variables = self.mcp_servers.iter().flat_map(|(name, server)| server.secrets(name));
         let models = self.models.server_keys().chain(self.chosen_model.server_key());
-        models.chain(embedder).chain(variables)
+        let telemetry = self.telemetry.iter().flat_map(TelemetrySettings::secrets);
+        models.chain(embedder).chain(variables).chain(telemetry)
     }
 
     /// Resolves flags, environment and files.
@@ -242,6 +247,7 @@ impl HostSettings {
             terminal: file.terminal,
             packages: file.packages,
             compile: file.compile.with_env_override(&env),
+            telemetry: file.telemetry,
             mcp_servers: file
                 .mcp
                 .into_iter()

@@ -52,7 +52,8 @@ impl HostSettings {
                 SettingRow { key, value, origin }
             }));
         }
-        rows.extend(self.embedding_rows());
+        rows.extend(self.table_setting_rows("embedding"));
+        rows.extend(self.table_setting_rows("telemetry"));
         for top in ["model", "price", "mcp", "settings"] {
             rows.extend(self.named_table_rows(top));
         }
@@ -112,12 +113,10 @@ impl HostSettings {
         rows
     }
 
-    /// The contents of `[embedding]` in the files.
-    fn embedding_rows(&self) -> Vec<SettingRow> {
-        let table = self.raw_config.value_with_origin("embedding");
-        table.map_or(Vec::new(), |(table, origin)| {
-            table_rows("embedding", "embedding", &table, origin)
-        })
+    /// The contents of a table in the files, which is one file's as a whole.
+    fn table_setting_rows(&self, name: &str) -> Vec<SettingRow> {
+        let table = self.raw_config.value_with_origin(name);
+        table.map_or(Vec::new(), |(table, origin)| table_rows(name, name, &table, origin))
     }
 
     /// The contents of the tables under names in the files.
@@ -134,11 +133,11 @@ impl HostSettings {
 fn table_rows(top: &str, path: &str, table: &Value, origin: SettingOrigin) -> Vec<SettingRow> {
     let row = |(key, value): (&String, &Value)| {
         let value = match (top, key.as_str()) {
-            ("model" | "embedding", "base_url") | ("mcp", "url") => {
+            ("model" | "embedding", "base_url") | ("mcp", "url") | ("telemetry", "endpoint") => {
                 json!(display_address(value.as_str().unwrap_or("")))
             }
             ("model" | "embedding", "key") | ("settings", _) => redact_value(key, value),
-            ("mcp", "env" | "headers") => hide_texts(value),
+            ("mcp", "env" | "headers") | ("telemetry", "headers") => hide_texts(value),
             _ => value.clone(),
         };
         let key = format!("{path}.{}", quote_toml_key(key));

@@ -43,6 +43,7 @@ use connection_spec::{ConnectionSpec, ServerEndpoint};
 use outcome::FinishedServerCall;
 use running::{McpStartError, RunningServer};
 pub use sallyport_mcp_client::RegisteredApplication;
+pub(crate) use settings::header_secret;
 pub use settings::{
     McpAddress, McpEndpoint, McpProgram, McpServerError, McpServerSettings, START_TIME_DEFAULT,
 };

@@ -188,6 +188,11 @@ impl McpAddress {
     }
 }
 
+/// The part of a header's value that is removed from texts, if it is long enough for a key.
+pub(crate) fn header_secret(value: &str) -> Option<&str> {
+    Some(without_scheme(value)).filter(|secret| secret.len() >= SECRET_BYTES_MIN)
+}
+
 /// A header's value without the scheme of a sign-in: the key alone can occur in a text, too.
 fn without_scheme(value: &str) -> &str {
     match value.split_once(' ') {
