@@ -88,6 +88,7 @@ mod session_cli;
 mod start_counts;
 mod strangers;
 mod tape_cli;
+mod telemetry;
 mod timers_together;
 mod tls;
 mod trace;

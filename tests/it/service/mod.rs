@@ -8,6 +8,7 @@ mod hostile;
 mod routes;
 mod sessions;
 mod stopping;
+mod telemetry;
 
 use std::{
     io::{Read, Write},

@@ -41,6 +41,11 @@ impl Running {
         (self.stdout.so_far(), self.stderr.so_far())
     }
 
+    /// The program's process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits until a text is on standard output.
     #[track_caller]
     pub(crate) fn answers(&self, text: &str) {

@@ -22,6 +22,8 @@ pub(crate) struct Request {
     pub(crate) headers: Vec<(String, String)>,
     /// As much of it as came.
     pub(crate) body: String,
+    /// The same, if it is not text.
+    pub(crate) bytes: Vec<u8>,
     /// What came after the body; `None` when it broke off.
     pub(crate) trailers: Option<Vec<String>>,
 }
@@ -129,6 +131,7 @@ fn read(reader: &mut impl BufRead) -> Option<Request> {
         None => Some(Vec::new()),
     };
     request.body = String::from_utf8_lossy(&body).into_owned();
+    request.bytes = body;
     Some(request)
 }
 

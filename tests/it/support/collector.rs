@@ -1,0 +1,199 @@
+//! A collector of spans. It reads OTLP by the numbers of the published schema, with a reader of its
+//! own, so that a mistake of the program is not repeated here.
+
+use std::collections::BTreeMap;
+
+use super::{Response, Server, patience::until, server::Request};
+
+/// A span as it was received.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ReceivedSpan {
+    /// IDs are hexadecimal; that of the parent is empty for a span without one.
+    pub(crate) trace: String,
+    pub(crate) id: String,
+    pub(crate) parent: String,
+    pub(crate) name: String,
+    pub(crate) kind: u64,
+    pub(crate) has_failed: bool,
+    pub(crate) attributes: BTreeMap<String, String>,
+}
+
+/// A collector that takes everything.
+pub(crate) struct Collector {
+    server: Server,
+}
+
+impl Collector {
+    pub(crate) fn start() -> Self {
+        Self { server: Server::start(|_| Response::with(200, &[], "")) }
+    }
+
+    /// The table of the configuration that names it.
+    pub(crate) fn config(&self) -> String {
+        config(&self.server.url())
+    }
+
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        self.server.seen()
+    }
+
+    /// Everything that it received, as text.
+    pub(crate) fn text(&self) -> String {
+        let bodies = self.requests().into_iter();
+        bodies.map(|request| String::from_utf8_lossy(&request.bytes).into_owned()).collect()
+    }
+
+    pub(crate) fn spans(&self) -> Vec<ReceivedSpan> {
+        self.requests().iter().flat_map(|request| read_request(&request.bytes)).collect()
+    }
+
+    /// Waits for a span of this name.
+    #[track_caller]
+    pub(crate) fn span(&self, name: &str) -> ReceivedSpan {
+        until(name, || self.spans().into_iter().find(|span| span.name == name))
+    }
+}
+
+/// The table of the configuration that names a collector.
+pub(crate) fn config(url: &str) -> String {
+    format!("[telemetry]\nendpoint = \"{url}\"\n")
+}
+
+impl ReceivedSpan {
+    #[track_caller]
+    pub(crate) fn has(&self, attributes: &[(&str, &str)]) -> &Self {
+        for (name, value) in attributes {
+            assert_eq!(self.attributes.get(*name).map(String::as_str), Some(*value), "{self:#?}");
+        }
+        self
+    }
+}
+
+enum Field<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Field<'a> {
+    fn number(&self) -> u64 {
+        match self {
+            Self::Number(number) => *number,
+            Self::Bytes(bytes) => panic!("{bytes:?} where a number is expected"),
+        }
+    }
+
+    fn bytes(&self) -> &'a [u8] {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Number(number) => panic!("{number} where bytes are expected"),
+        }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.bytes().to_vec()).unwrap()
+    }
+
+    fn hex(&self) -> String {
+        self.bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+fn read_request(bytes: &[u8]) -> Vec<ReceivedSpan> {
+    let mut spans = Vec::new();
+    for (number, resource_spans) in fields(bytes) {
+        assert_eq!(number, 1, "a request has resource spans only");
+        for (_, scope_spans) in fields(resource_spans.bytes()).filter(|(number, _)| *number == 2) {
+            let inside = fields(scope_spans.bytes()).filter(|(number, _)| *number == 2);
+            spans.extend(inside.map(|(_, span)| read_span(span.bytes())));
+        }
+    }
+    spans
+}
+
+fn read_span(bytes: &[u8]) -> ReceivedSpan {
+    let mut span = ReceivedSpan::default();
+    let mut times = (0, 0);
+    for (number, field) in fields(bytes) {
+        match number {
+            1 => span.trace = field.hex(),
+            2 => span.id = field.hex(),
+            4 => span.parent = field.hex(),
+            5 => span.name = field.text(),
+            6 => span.kind = field.number(),
+            7 => times.0 = field.number(),
+            8 => times.1 = field.number(),
+            9 => span.attributes.extend([read_attribute(field.bytes())]),
+            15 => {
+                let code = fields(field.bytes()).find(|(number, _)| *number == 3);
+                span.has_failed = code.is_some_and(|(_, code)| code.number() == 2);
+            }
+            16 => assert_eq!(field.number(), 1, "the flag of a recorded trace"),
+            other => panic!("field {other} of a span"),
+        }
+    }
+    assert!(0 < times.0 && times.0 <= times.1, "{times:?}");
+    assert_eq!((span.trace.len(), span.id.len()), (32, 16), "{span:#?}");
+    span
+}
+
+fn read_attribute(bytes: &[u8]) -> (String, String) {
+    let (mut name, mut value) = (String::new(), String::new());
+    for (number, field) in fields(bytes) {
+        match number {
+            1 => name = field.text(),
+            2 => {
+                let (kind, any) = fields(field.bytes()).next().unwrap();
+                value = match kind {
+                    1 => any.text(),
+                    2 => (any.number() == 1).to_string(),
+                    3 => any.number().to_string(),
+                    other => panic!("a value of kind {other}"),
+                };
+            }
+            other => panic!("field {other} of an attribute"),
+        }
+    }
+    (name, value)
+}
+
+/// The fields of a message, each with its number.
+fn fields(mut bytes: &[u8]) -> impl Iterator<Item = (u64, Field<'_>)> {
+    std::iter::from_fn(move || {
+        if bytes.is_empty() {
+            return None;
+        }
+        let tag = read_varint(&mut bytes);
+        let field = match tag & 7 {
+            0 => Field::Number(read_varint(&mut bytes)),
+            1 => Field::Number(u64::from_le_bytes(take(&mut bytes, 8).try_into().unwrap())),
+            2 => {
+                let length = read_varint(&mut bytes) as usize;
+                Field::Bytes(take(&mut bytes, length))
+            }
+            5 => {
+                let word = u32::from_le_bytes(take(&mut bytes, 4).try_into().unwrap());
+                Field::Number(u64::from(word))
+            }
+            other => panic!("a field is written as {other}"),
+        };
+        Some((tag >> 3, field))
+    })
+}
+
+fn take<'a>(bytes: &mut &'a [u8], count: usize) -> &'a [u8] {
+    let (taken, rest) = bytes.split_at(count);
+    *bytes = rest;
+    taken
+}
+
+fn read_varint(bytes: &mut &[u8]) -> u64 {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = take(bytes, 1)[0];
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            break;
+        }
+    }
+    value
+}
