@@ -31,6 +31,9 @@ fn home(model: &OpenAi, config: &str) -> Home {
     Home::new().plugins(&["clock"]).env("OPENAI_BASE_URL", model.base_url()).config(config)
 }
 
+/// Names of attributes, each with the value that is expected.
+type Attributes<'a> = &'a [(&'a str, &'a str)];
+
 const QUESTION: [&str; 4] = ["run", "-m", "scripted", "What time is it in Tokyo?"];
 
 #[test]
@@ -49,7 +52,7 @@ fn a_turn_is_one_trace_of_names_and_has_no_content() {
     assert_eq!((&*turn.parent, turn.kind), ("", INTERNAL));
     turn.has(&[("gen_ai.operation.name", "invoke_agent"), ("sallyport.turn.end", "answered")]);
     assert!(turn.attributes.contains_key("gen_ai.conversation.id"), "{turn:#?}");
-    let rows: [(&str, u64, &[(&str, &str)]); 3] = [
+    let rows: [(&str, u64, Attributes<'_>); 3] = [
         (
             "chat scripted",
             CLIENT,
