@@ -12,6 +12,7 @@ use std::{
 
 use clap::{Args as ClapArgs, ValueEnum};
 use sallyport_contract::Secret;
+use sallyport_http_server::raise_descriptor_limit;
 use sallyport_mcp::{
     CallBroker, ConnectionEnd, HTTP_PATH, HttpEndpoint, McpServer, McpServerParts, NameStyle,
     ToolSelection, needs_token, serve_http, serve_stdio,
@@ -193,6 +194,7 @@ async fn open_endpoint(
         let failure = CommandFailure::new(ExitStatus::Usage, message);
         return Err(failure.with_hint("pass --token-file FILE, or use a loopback address"));
     }
+    raise_descriptor_limit();
     let listener = TcpListener::bind(address).await.map_err(|error| {
         let message = format!("cannot serve at {address}: {error}");
         CommandFailure::new(ExitStatus::Failed, message).with_hint("choose another address")

@@ -4,6 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use clap::{Args as ClapArgs, Subcommand};
 use jiff::Timestamp;
+use sallyport_http_server::raise_descriptor_limit;
 use sallyport_runtime::{
     Host, HostOptions,
     config::{ConfigFlags, Env, HostSettings},
@@ -95,6 +96,7 @@ pub(super) async fn run(
     if let Some(ServeCommand::Token(command)) = &args.command {
         return run_token_command(token_path, command, out);
     }
+    raise_descriptor_limit();
     let tokens = TokenBook::open(token_path).map_err(token_failure)?;
     let (listener, tokens) = open_address(args.listen, tokens, out).await?;
     let signals = StopSignals::new()?;

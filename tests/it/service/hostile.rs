@@ -6,6 +6,7 @@ use std::{
     thread,
 };
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 
 use super::{ServiceProgram, bearer, home, read_reply, talking_model, token};
@@ -251,4 +252,42 @@ fn one_user_cannot_take_all_requests_or_streams() {
         stream.until("\r\n\r\n").starts_with("HTTP/1.1 200")
     });
     service.post(&ann, &format!("/v1/sessions/{session}/close"), &json!({})).has(204);
+}
+
+/// The client of this test needs as many descriptors as the service.
+const DESCRIPTORS: u64 = 2048;
+
+#[test]
+fn a_crowd_of_silent_connections_leaves_room_for_calls_and_goes_away() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: Some(DESCRIPTORS), maximum: limit.maximum };
+    if limit.current.is_some_and(|current| current < DESCRIPTORS)
+        && setrlimit(Resource::Nofile, raised).is_err()
+    {
+        eprintln!("SKIPPED: this system allows too few descriptors");
+        return;
+    }
+    let model = talking_model();
+    let home = home(&model);
+    let (ann, otto) = (token(&home, "ann", "user"), token(&home, "otto", "operator"));
+    let service = ServiceProgram::start(&home);
+    let mut used = service.connect();
+    let crowd: Vec<TcpStream> = (0..1100).map(|_| service.connect()).collect();
+    let mut last = crowd.last().unwrap();
+    assert_eq!(last.read(&mut [0]).unwrap_or_default(), 0, "there are too many");
+    // A connection from before goes on, and its call has the files that it needs.
+    let (host, line) = (&service.address, bearer(&ann));
+    let head = format!(
+        "POST /v1/tools/clock.get_time/call HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{line}\
+         Content-Type: application/json\r\nContent-Length: 16\r\n\r\n{{\"arguments\":{{}}}}"
+    );
+    used.write_all(head.as_bytes()).unwrap();
+    read_reply(used).has(200);
+    // They send no request in time, so they are closed without their doing.
+    until_so("room again", || service.ask(&ann, "GET", "/v1/tools", "").status == 200);
+    let metrics = service.ask(&otto, "GET", "/metrics", "").has(200).body;
+    let refused = metrics.lines().find(|line| line.starts_with("sallyport_sockets_refused_total "));
+    let refused: usize = refused.unwrap().rsplit(' ').next().unwrap().parse().unwrap();
+    assert!(refused > 0, "{metrics}");
+    drop(crowd);
 }

@@ -11,7 +11,6 @@
 
 mod access;
 mod certificate;
-mod connection;
 mod html;
 mod routes;
 mod server;

@@ -1,6 +1,6 @@
 //! The requests of the page: opening the link, reading the questions, answering one.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, net::SocketAddr, sync::Arc};
 
 use axum::{
     Extension, Router,
@@ -19,13 +19,17 @@ use sallyport_runtime::gate::{
 };
 use sallyport_store::StoredQuestion;
 
-use crate::{access::LinkState, connection::BrowserAddress, html, server::ApprovalPageState};
+use crate::{access::LinkState, html, server::ApprovalPageState};
 
 /// Longest body of a request, in bytes: a form with a folder and a reason.
 const BODY_BYTES_MAX: usize = 16 << 10;
 
 /// The name of the page among those who answer.
 const CARRIER: &str = "the approval page";
+
+/// The address of the one who asks, in the extensions of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BrowserAddress(pub(crate) SocketAddr);
 
 /// A page loads nothing, runs nothing, and is shown in no other page.
 const SECURITY_HEADERS: [(HeaderName, &str); 5] = [

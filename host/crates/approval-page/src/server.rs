@@ -4,18 +4,31 @@ use std::{
     io,
     net::{IpAddr, SocketAddr},
     sync::Arc,
+    time::Duration,
 };
 
+use axum::body::Body;
+use http::Request;
+use hyper::body::Incoming;
 use sallyport_contract::LOCAL_USER;
+use sallyport_http_server::{HttpConnectionLimits, HttpConnections};
 use sallyport_store::QuestionStore;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tower_service::Service as _;
 
 use crate::{
     access::PageAccess,
     certificate::{CertificateError, PageCertificate},
-    connection::serve_connections,
-    routes::page_router,
+    routes::{BrowserAddress, page_router},
+};
+
+/// A browser opens a handful of connections, and new ones when they have ended.
+const CONNECTION_LIMITS: HttpConnectionLimits = HttpConnectionLimits {
+    count_max: 32,
+    head_bytes_max: 16 << 10,
+    time_max: Some(Duration::from_secs(120)),
 };
 
 /// An address that is reserved for documents. No packet is sent to it: the system only says from
@@ -109,7 +122,16 @@ impl ApprovalPage {
     /// Serves the page without end. Dropping the future ends it.
     pub async fn serve(self) {
         let tls = TlsAcceptor::from(self.certificate.config);
-        serve_connections(&self.listener, tls, page_router(self.state)).await;
+        let connections = HttpConnections::new(CONNECTION_LIMITS, CancellationToken::new());
+        let router = page_router(self.state);
+        let answer = move |request: Request<Incoming>, peer| {
+            // A router is always ready.
+            let mut router = router.clone();
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(BrowserAddress(peer));
+            async move { router.call(request).await.unwrap_or_else(|never| match never {}) }
+        };
+        connections.with_tls(tls).accept(&self.listener, answer).await;
     }
 }
 

@@ -11,23 +11,14 @@ use std::{
 use constant_time_eq::constant_time_eq;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited, combinators::BoxBody};
-use hyper::{
-    body::{Body, Bytes, Incoming},
-    server::conn::http1,
-    service::service_fn,
-};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::body::{Body, Bytes, Incoming};
 use rmcp::transport::{
     StreamableHttpServerConfig, StreamableHttpService,
     streamable_http_server::session::local::LocalSessionManager,
 };
 use sallyport_contract::Secret;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::Semaphore,
-    task::JoinSet,
-    time::timeout,
-};
+use sallyport_http_server::{HttpConnectionLimits, HttpConnections};
+use tokio::{net::TcpListener, sync::Semaphore, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{handler::McpConnection, server::McpServer, stdio::ConnectionEnd};
@@ -41,17 +32,15 @@ const BODY_BYTES_MAX: usize = 8 << 20;
 /// Most sessions at the same time, and most requests without a session. Each has a few kilobytes.
 const SESSIONS_MAX: usize = 64;
 
-/// Most connections at the same time. A client opens two or three.
-const CONNECTIONS_MAX: usize = 256;
-
-/// How long a client may take to send the head of a request.
-const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
+/// A client opens two or three connections.
+const CONNECTION_LIMITS: HttpConnectionLimits =
+    HttpConnectionLimits { count_max: 256, head_bytes_max: 32 << 10, time_max: None };
 
 /// How long a client may take to send the body of a request.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// The pause after a connection that could not be accepted, which happens when files run out.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Longest wait at the end for clients to take their last answers.
+const LAST_ANSWERS_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// The origins of pages that this machine serves itself, at any port.
 const LOCAL_ORIGINS: [&str; 6] = [
@@ -85,48 +74,20 @@ pub async fn serve_http(
     let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
     let service = http_service(Arc::clone(&server), closing.clone(), is_local);
     let guarded = Arc::new(GuardedService { service, token });
-    let mut connections = JoinSet::new();
-    let accepting = accept_connections(&listener, &guarded, &mut connections);
+    let mut connections = HttpConnections::new(CONNECTION_LIMITS, closing.clone());
+    let answer = move |request, _| {
+        let guarded = Arc::clone(&guarded);
+        async move { guarded.answer(request).await }
+    };
     tokio::select! {
-        () = accepting => {}
+        () = connections.accept(&listener, answer) => {}
         () = stop => {}
     }
     drop(listener);
     server.stop().await;
     closing.cancel();
-    connections.shutdown().await;
+    connections.end(LAST_ANSWERS_TIME_MAX).await;
     ConnectionEnd::Stopped
-}
-
-/// Accepts connections without end.
-async fn accept_connections(
-    listener: &TcpListener,
-    service: &Arc<GuardedService>,
-    connections: &mut JoinSet<()>,
-) {
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                while connections.try_join_next().is_some() {}
-                // One too many is closed.
-                if connections.len() < CONNECTIONS_MAX {
-                    connections.spawn(serve_connection(stream, Arc::clone(service)));
-                }
-            }
-            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
-        }
-    }
-}
-
-async fn serve_connection(stream: TcpStream, service: Arc<GuardedService>) {
-    let answer = service_fn(|request| {
-        let service = Arc::clone(&service);
-        async move { Ok::<_, Infallible>(service.answer(request).await) }
-    });
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX);
-    // A client that breaks the connection has ended it, and nothing else.
-    let _ = http.serve_connection(TokioIo::new(stream), answer).await;
 }
 
 fn http_service(server: Arc<McpServer>, closing: CancellationToken, is_local: bool) -> HttpService {

@@ -12,7 +12,6 @@
 mod access;
 mod approvals;
 mod audit;
-mod connection;
 mod console;
 mod event_log;
 mod event_stream;

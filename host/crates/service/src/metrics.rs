@@ -3,10 +3,7 @@
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use http::StatusCode;
@@ -20,8 +17,6 @@ pub(crate) const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 pub(crate) struct ServiceMetrics {
     requests: Mutex<BTreeMap<(String, u16), u64>>,
     calls: Mutex<BTreeMap<&'static str, u64>>,
-    /// Connections that were closed at once, because too many were open.
-    pub(crate) sockets_refused: AtomicU64,
 }
 
 /// What is the case at this moment.
@@ -32,6 +27,8 @@ pub(crate) struct ServiceGauges {
     pub(crate) calls: usize,
     pub(crate) requests: usize,
     pub(crate) sockets: usize,
+    /// Connections that were closed at once since the start, because too many were open.
+    pub(crate) sockets_refused: u64,
     pub(crate) plugins: usize,
     pub(crate) tools: usize,
 }
@@ -63,7 +60,7 @@ impl ServiceMetrics {
         for (outcome, count) in &*lock(&self.calls) {
             let _ = writeln!(text, "sallyport_calls_total{{outcome=\"{outcome}\"}} {count}");
         }
-        let refused = self.sockets_refused.load(Ordering::Relaxed);
+        let refused = gauges.sockets_refused;
         head(&mut text, "sockets_refused_total", "counter", "Connections closed at the limit.");
         let _ = writeln!(text, "sallyport_sockets_refused_total {refused}");
         if let Some(lost) = sallyport_telemetry::lost_spans() {

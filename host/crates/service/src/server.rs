@@ -1,19 +1,23 @@
 //! The service: what all requests share, how it begins and how it ends.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
+use axum::body::Body;
 use futures::future::join_all;
+use http::Request;
+use hyper::body::Incoming;
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest, BoxFuture, Consent};
+use sallyport_http_server::{ConnectionCounts, HttpConnectionLimits, HttpConnections};
 use sallyport_runtime::{Host, HostNotice, config::HostSettings, session::SessionOverrides};
 use tokio::{
     net::TcpListener,
     sync::{OwnedSemaphorePermit, Semaphore},
 };
 use tokio_util::sync::CancellationToken;
+use tower_service::Service as _;
 
 use crate::{
-    connection::{Acceptor, SOCKETS_MAX},
-    console::{ConsoleLogins, LoginAttempts},
+    console::{ConsoleLogins, LoginAttempts, PeerAddress},
     idempotency::IdempotencyDesk,
     metrics::{ServiceGauges, ServiceMetrics},
     open_sessions::OpenSessions,
@@ -22,6 +26,10 @@ use crate::{
     routes::router,
     tokens::TokenBook,
 };
+
+/// The streams and requests of all users, with room to spare.
+const CONNECTION_LIMITS: HttpConnectionLimits =
+    HttpConnectionLimits { count_max: 1024, head_bytes_max: 32 << 10, time_max: None };
 
 /// Most open sessions of one user, and of all. Each has its tasks and its instances of plugins.
 const SESSIONS_MAX: (usize, usize) = (16, 256);
@@ -37,6 +45,9 @@ const REQUESTS_MAX: (usize, usize) = (32, 256);
 
 /// Longest wait at the end for calls and sessions. A call ends as soon as its host call does.
 const WORK_END_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Longest wait at the end for clients to take their last answers.
+const LAST_ANSWERS_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Reads the configuration anew. An error is a sentence for the operator.
 pub type SettingsSource = Box<dyn Fn() -> Result<HostSettings, String> + Send + Sync>;
@@ -88,8 +99,7 @@ pub(crate) struct Service {
     pub(crate) closing: CancellationToken,
     /// A place for each call, so that the end waits for them.
     running_calls: Arc<Semaphore>,
-    /// A place for each connection.
-    pub(crate) sockets: Arc<Semaphore>,
+    connections: Arc<ConnectionCounts>,
 }
 
 /// The names at which the service answers.
@@ -123,7 +133,12 @@ impl ServiceLimits {
 }
 
 impl Service {
-    fn new(parts: ServiceParts, is_local: bool) -> Arc<Self> {
+    fn new(
+        parts: ServiceParts,
+        is_local: bool,
+        closing: CancellationToken,
+        connections: Arc<ConnectionCounts>,
+    ) -> Arc<Self> {
         let ServiceParts { host, read_settings, overrides, tokens, public_origin } = parts;
         Arc::new(Self {
             host,
@@ -138,9 +153,9 @@ impl Service {
             metrics: ServiceMetrics::default(),
             names: ServiceNames { is_local, public_origin },
             stop: CancellationToken::new(),
-            closing: CancellationToken::new(),
+            closing,
             running_calls: Arc::new(Semaphore::new(CALLS_MAX.1)),
-            sockets: Arc::new(Semaphore::new(SOCKETS_MAX)),
+            connections,
         })
     }
 
@@ -157,7 +172,8 @@ impl Service {
             streams: streams.total(),
             calls: calls.total(),
             requests: requests.total(),
-            sockets: SOCKETS_MAX - self.sockets.available_permits(),
+            sockets: self.connections.open(),
+            sockets_refused: self.connections.refused(),
             plugins: self.host.registry().entries().count(),
             tools: self.host.tools().len(),
         }
@@ -188,13 +204,22 @@ impl Service {
 /// connection is closed.
 pub async fn serve(parts: ServiceParts, listener: TcpListener, stop: impl Future<Output = ()>) {
     let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
-    let service = Service::new(parts, is_local);
-    let mut acceptor = Acceptor::new(Arc::clone(&service), router(&service));
+    let closing = CancellationToken::new();
+    let mut connections = HttpConnections::new(CONNECTION_LIMITS, closing.clone());
+    let service = Service::new(parts, is_local, closing, connections.counts());
+    let router = router(&service);
+    let answer = move |request: Request<Incoming>, peer: SocketAddr| {
+        // A router is always ready.
+        let mut router = router.clone();
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(PeerAddress(peer.ip()));
+        async move { router.call(request).await.unwrap_or_else(|never| match never {}) }
+    };
     tokio::select! {
-        () = acceptor.accept_connections(&listener) => {}
+        () = connections.accept(&listener, answer) => {}
         () = stop => {}
     }
     drop(listener);
     service.end_work().await;
-    acceptor.end_connections().await;
+    connections.end(LAST_ANSWERS_TIME_MAX).await;
 }

@@ -7,22 +7,15 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, header,
-    uri::Authority,
-};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header, uri::Authority};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Body, Incoming};
 use hyper_util::rt::TokioIo;
+use sallyport_http_server::{HandshakeError, answer_handshake};
 use sallyport_sandbox::roles::HttpBody;
 use tokio_tungstenite::{
     WebSocketStream,
-    tungstenite::{
-        Error,
-        error::ProtocolError,
-        handshake::server::create_response_with_body,
-        protocol::{Role, WebSocketConfig},
-    },
+    tungstenite::protocol::{Role, WebSocketConfig},
 };
 
 use super::{
@@ -199,35 +192,15 @@ fn upgrade_to_websocket(
     Ok(response)
 }
 
-/// Returns the response to a valid handshake (RFC 6455, 4.2).
+/// Returns the response to a valid handshake.
 fn websocket_response<B>(request: &mut Request<B>) -> Result<Response<HttpBody>, HttpRefusal> {
-    let headers = request.headers_mut();
-    // Different readers would pick different ones of several values.
-    for (name, refusal) in [
-        (header::SEC_WEBSOCKET_KEY, NOT_A_HANDSHAKE),
-        (header::SEC_WEBSOCKET_VERSION, UNSUPPORTED_VERSION),
-    ] {
-        check::single_header_value(headers, name).ok_or(refusal)?;
-    }
-    // These are lists, of which the library reads the first line only.
-    for (name, word) in [(header::CONNECTION, "upgrade"), (header::UPGRADE, "websocket")] {
-        if has_header_word(headers, &name, word) {
-            headers.insert(name, HeaderValue::from_static(word));
-        }
-    }
-    let answered = create_response_with_body(request, || text_body(Bytes::new()));
+    let answered = answer_handshake(request, || text_body(Bytes::new()));
     let mut response = answered.map_err(|error| match error {
-        Error::Protocol(ProtocolError::MissingSecWebSocketVersionHeader) => UNSUPPORTED_VERSION,
-        _ => NOT_A_HANDSHAKE,
+        HandshakeError::NoHandshake => NOT_A_HANDSHAKE,
+        HandshakeError::OtherVersion => UNSUPPORTED_VERSION,
     })?;
     response.headers_mut().insert(header::CACHE_CONTROL, NO_STORE);
     Ok(response)
-}
-
-/// Whether a header lists a word, in any of its lines.
-fn has_header_word(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
-    let lines = headers.get_all(name).into_iter().filter_map(|line| line.to_str().ok());
-    lines.flat_map(|line| line.split(',')).any(|part| part.trim().eq_ignore_ascii_case(word))
 }
 
 fn websocket_config() -> WebSocketConfig {
