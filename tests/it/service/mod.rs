@@ -7,6 +7,7 @@ mod console;
 mod hostile;
 mod routes;
 mod sessions;
+mod sockets;
 mod stopping;
 mod telemetry;
 

@@ -39,6 +39,8 @@ fn rows() -> Vec<RouteRow> {
         row("listSessions", all(200), None),
         row("showSession", all(200), OWNED),
         row("streamEvents", all(200), OWNED),
+        // A plain request opens none.
+        row("openSocket", all(426), OWNED),
         RouteRow { body: json!({ "type": "pin" }), ..row("commandSession", all(202), OWNED) },
         row("exportSession", all(200), OWNED),
         row("listTools", all(200), None),

@@ -38,6 +38,11 @@ pub(crate) struct RequestCaller {
 }
 
 impl RequestCaller {
+    /// Whether the cookie of the console was shown, and not the token itself.
+    pub(crate) fn is_browser(&self) -> bool {
+        self.login_hash.is_some()
+    }
+
     /// Whether the token, and the log-in that stands for it, are still valid.
     pub(crate) fn is_valid(&self, service: &Service) -> bool {
         let stands = |login| service.logins.token_hash(login, now_ms()) == Some(self.token_hash);

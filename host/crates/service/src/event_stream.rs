@@ -1,16 +1,18 @@
-//! The events of a session as server-sent events.
+//! The events of a session for one client, and their form as server-sent events.
 //!
 //! A stream reads from the log at the speed of its client. It holds no event itself, so a client
 //! that does not read costs one connection, until the connection or the stream ends.
 
-use std::{fmt::Write as _, sync::Arc, time::Duration};
+use std::{convert::Infallible, fmt::Write as _, sync::Arc, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
     response::{IntoResponse, Response},
 };
-use futures::stream;
+use futures::{StreamExt, stream};
 use http::header;
+use serde::Serialize;
+use serde_json::json;
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
@@ -18,7 +20,7 @@ use tokio::{
 
 use crate::{
     access::RequestCaller,
-    event_log::LogRead,
+    event_log::{EventId, LogRead},
     open_sessions::{ServedSession, StreamMark},
     quota::QuotaUse,
     server::Service,
@@ -41,9 +43,10 @@ const PIECE_BYTES_MAX: usize = 64 << 10;
 /// Milliseconds after which a client connects again.
 const RETRY_MS: u32 = 1000;
 
-/// Why a stream ends. It is the last event, named `end`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StreamEnd {
+/// Why a stream ends. It is the last that a client gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum StreamEnd {
     /// The session has ended.
     Closed,
     /// The client reads so slowly that events which it lacks are not kept any more.
@@ -56,20 +59,14 @@ enum StreamEnd {
     Stopping,
 }
 
-impl StreamEnd {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::TooSlow => "too-slow",
-            Self::TimeUp => "time-up",
-            Self::TokenEnded => "token-ended",
-            Self::Stopping => "stopping",
-        }
-    }
-
-    fn to_event(self) -> Bytes {
-        format!("event: end\ndata: {{\"reason\":\"{}\"}}\n\n", self.as_str()).into()
-    }
+/// What a client gets next.
+pub(crate) enum StreamStep {
+    /// Events as JSON.
+    Events(Vec<(EventId, Arc<str>)>),
+    /// Nothing yet, and the client is to see that the stream lives.
+    SignOfLife,
+    /// Nothing any more.
+    End(StreamEnd),
 }
 
 /// The parts of a stream.
@@ -83,54 +80,46 @@ pub(crate) struct StreamParts {
     pub(crate) _stream_use: QuotaUse,
 }
 
-struct EventStream {
+/// The events of a session, as one client reads them.
+pub(crate) struct EventStream {
     parts: StreamParts,
     _mark: StreamMark,
     news: watch::Receiver<(u64, bool)>,
     ends_at: Instant,
     next_sign: Instant,
-    has_begun: bool,
-}
-
-/// Streams the events of a session.
-pub(crate) fn stream_events(parts: StreamParts) -> Response {
-    let news = parts.session.log.subscribe();
-    let now = Instant::now();
-    let events = EventStream {
-        _mark: StreamMark::new(&parts.session),
-        parts,
-        news,
-        ends_at: now + STREAM_TIME_MAX,
-        next_sign: now + SIGN_OF_LIFE_EVERY,
-        has_begun: false,
-    };
-    let pieces = stream::unfold(Some(events), |events| async {
-        let (piece, rest) = events?.next_piece().await;
-        Some((Ok::<_, std::convert::Infallible>(piece), rest))
-    });
-    ([(header::CONTENT_TYPE, EVENTS_TYPE)], Body::from_stream(pieces)).into_response()
 }
 
 impl EventStream {
-    /// Waits for the next piece. Without a rest it is the last one.
-    async fn next_piece(mut self) -> (Bytes, Option<Self>) {
-        if !self.has_begun {
-            self.has_begun = true;
-            return (format!("retry: {RETRY_MS}\n\n").into(), Some(self));
+    pub(crate) fn new(parts: StreamParts) -> Self {
+        let now = Instant::now();
+        Self {
+            _mark: StreamMark::new(&parts.session),
+            news: parts.session.log.subscribe(),
+            parts,
+            ends_at: now + STREAM_TIME_MAX,
+            next_sign: now + SIGN_OF_LIFE_EVERY,
         }
+    }
+
+    pub(crate) fn parts(&self) -> &StreamParts {
+        &self.parts
+    }
+
+    /// Waits for the next step. It may be dropped and called again.
+    pub(crate) async fn next_step(&mut self) -> StreamStep {
         loop {
             let now = Instant::now();
             if now >= self.ends_at {
-                return (StreamEnd::TimeUp.to_event(), None);
+                return StreamStep::End(StreamEnd::TimeUp);
             }
             if now >= self.next_sign {
                 return self.give_sign();
             }
             self.news.mark_unchanged();
             match self.parts.session.log.read_after(self.parts.after, PIECE_BYTES_MAX) {
-                LogRead::Events(events) => return (self.piece_of(events), Some(self)),
-                LogRead::Forgotten => return (StreamEnd::TooSlow.to_event(), None),
-                LogRead::Ended => return (self.end_of_session().to_event(), None),
+                LogRead::Events(events) => return self.take_events(events),
+                LogRead::Forgotten => return StreamStep::End(StreamEnd::TooSlow),
+                LogRead::Ended => return StreamStep::End(self.end_of_session()),
                 LogRead::Nothing => {}
             }
             let wake_at = self.ends_at.min(self.next_sign);
@@ -138,7 +127,7 @@ impl EventStream {
                 _ = self.news.changed() => {}
                 () = sleep_until(wake_at) => {}
                 () = self.parts.service.closing.cancelled() => {
-                    return (StreamEnd::Stopping.to_event(), None);
+                    return StreamStep::End(StreamEnd::Stopping);
                 }
             }
         }
@@ -151,21 +140,48 @@ impl EventStream {
         }
     }
 
-    fn piece_of(&mut self, events: Vec<(u64, Arc<str>)>) -> Bytes {
-        let mut piece = String::new();
-        for (number, event) in events {
-            let id = self.parts.session.log.id(number);
-            let _ = write!(piece, "id: {id}\ndata: {event}\n\n");
-            self.parts.after = number;
-        }
-        piece.into()
+    fn take_events(&mut self, events: Vec<(u64, Arc<str>)>) -> StreamStep {
+        self.parts.after = events.last().map_or(self.parts.after, |(number, _)| *number);
+        let log = &self.parts.session.log;
+        let with_id = |(number, event)| (log.id(number), event);
+        StreamStep::Events(events.into_iter().map(with_id).collect())
     }
 
-    fn give_sign(mut self) -> (Bytes, Option<Self>) {
+    fn give_sign(&mut self) -> StreamStep {
         if !self.parts.caller.is_valid(&self.parts.service) {
-            return (StreamEnd::TokenEnded.to_event(), None);
+            return StreamStep::End(StreamEnd::TokenEnded);
         }
         self.next_sign = Instant::now() + SIGN_OF_LIFE_EVERY;
-        (Bytes::from_static(b":\n\n"), Some(self))
+        StreamStep::SignOfLife
     }
+}
+
+/// Streams the events of a session as server-sent events.
+pub(crate) fn stream_events(parts: StreamParts) -> Response {
+    let retry = stream::iter([Bytes::from(format!("retry: {RETRY_MS}\n\n"))]);
+    let pieces = stream::unfold(Some(EventStream::new(parts)), |events| async {
+        let mut events = events?;
+        let step = events.next_step().await;
+        let rest = (!matches!(step, StreamStep::End(_))).then_some(events);
+        Some((piece_of(step), rest))
+    });
+    let pieces = retry.chain(pieces).map(Ok::<_, Infallible>);
+    ([(header::CONTENT_TYPE, EVENTS_TYPE)], Body::from_stream(pieces)).into_response()
+}
+
+/// The form of a step. An end is the last event, named `end`.
+fn piece_of(step: StreamStep) -> Bytes {
+    let mut piece = String::new();
+    match step {
+        StreamStep::Events(events) => {
+            for (id, event) in events {
+                let _ = write!(piece, "id: {id}\ndata: {event}\n\n");
+            }
+        }
+        StreamStep::SignOfLife => piece.push_str(":\n\n"),
+        StreamStep::End(reason) => {
+            let _ = write!(piece, "event: end\ndata: {}\n\n", json!({ "reason": reason }));
+        }
+    }
+    piece.into()
 }

@@ -14,6 +14,7 @@ mod approvals;
 mod audit;
 mod console;
 mod event_log;
+mod event_socket;
 mod event_stream;
 mod health;
 mod idempotency;

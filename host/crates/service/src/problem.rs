@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderName, HeaderValue, StatusCode, header};
 use sallyport_runtime::session::SessionError;
 use sallyport_store::StoreError;
 use schemars::JsonSchema;
@@ -54,6 +54,8 @@ pub(crate) enum ProblemKind {
     MediaType,
     /// The request is for another host.
     WrongHost,
+    /// The path takes WebSockets only.
+    UpgradeRequired,
     /// The key was used for another request.
     KeyReused,
     /// A limit is reached.
@@ -86,6 +88,7 @@ impl ProblemKind {
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::WrongHost => StatusCode::MISDIRECTED_REQUEST,
+            Self::UpgradeRequired => StatusCode::UPGRADE_REQUIRED,
             Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
             Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
@@ -172,6 +175,11 @@ impl IntoResponse for Problem {
         let headers = response.headers_mut();
         if self.kind == ProblemKind::Unauthorized {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.kind == ProblemKind::UpgradeRequired {
+            let version = HeaderName::from_static("sec-websocket-version");
+            headers.insert(version, HeaderValue::from_static("13"));
+            headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
         }
         if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
             let seconds = HeaderValue::from_static(RETRY_AFTER_SECONDS);

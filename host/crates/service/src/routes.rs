@@ -20,7 +20,7 @@ use crate::{
     access::{RouteAccess, RouteGuard, guard_route},
     approvals::{self, AnswerTaken, AnswerToGive, ApprovalList, QuestionCard},
     audit::{self, AuditPage, AuditQuery},
-    console,
+    console, event_socket,
     event_stream::EVENTS_TYPE,
     health::{self, HealthReport},
     metrics::METRICS_TYPE,
@@ -177,6 +177,10 @@ fn session_specs() -> Vec<RouteSpec> {
             .named("streamEvents", "Streams the events of an open session.")
             .query::<EventQuery>()
             .with_answer(answer::<SessionEvent>(200, EVENTS_TYPE)),
+        RouteSpec::get(USER, "/v1/sessions/{session_id}/socket", event_socket::open_socket)
+            .named("openSocket", "Opens a WebSocket with the events of a session, for commands.")
+            .query::<EventQuery>()
+            .with_answer(RouteAnswer { status: 101, content: Vec::new() }),
         RouteSpec::post("/v1/sessions/{session_id}/commands", session_routes::command)
             .named("commandSession", "Gives an open session a command, such as an input.")
             .body::<FrontEndCommand>()

@@ -13,7 +13,7 @@ use tokio::{
     net::TcpListener,
     sync::{OwnedSemaphorePermit, Semaphore},
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower_service::Service as _;
 
 use crate::{
@@ -100,6 +100,8 @@ pub(crate) struct Service {
     /// A place for each call, so that the end waits for them.
     running_calls: Arc<Semaphore>,
     connections: Arc<ConnectionCounts>,
+    /// The tasks of WebSockets, which outlive their connections' requests.
+    pub(crate) sockets: TaskTracker,
 }
 
 /// The names at which the service answers.
@@ -156,6 +158,7 @@ impl Service {
             closing,
             running_calls: Arc::new(Semaphore::new(CALLS_MAX.1)),
             connections,
+            sockets: TaskTracker::new(),
         })
     }
 
@@ -221,5 +224,7 @@ pub async fn serve(parts: ServiceParts, listener: TcpListener, stop: impl Future
     }
     drop(listener);
     service.end_work().await;
-    connections.end(LAST_ANSWERS_TIME_MAX).await;
+    service.sockets.close();
+    let last_messages = tokio::time::timeout(LAST_ANSWERS_TIME_MAX, service.sockets.wait());
+    let _ = tokio::join!(connections.end(LAST_ANSWERS_TIME_MAX), last_messages);
 }

@@ -88,7 +88,7 @@ pub(crate) struct SessionView {
 pub(crate) struct EventQuery {
     /// Events after the one with this ID; the header Last-Event-ID counts more. Without either, from
     /// the oldest event that is kept.
-    after: Option<String>,
+    pub(crate) after: Option<String>,
 }
 
 /// Selects the form of an export.
@@ -231,10 +231,15 @@ pub(crate) async fn events(
         Some(value) => Some(value.to_str().unwrap_or_default().to_owned()),
         None => query.after,
     };
-    let last = last.map(|text| text.parse::<EventId>()).transpose()?;
-    let after = session.log.start_after(last.as_ref())?;
+    let after = start_after(&session, last)?;
     let stream_use = service.limits.streams.begin_use(&caller.user.name)?;
     Ok(stream_events(StreamParts { service, session, caller, after, _stream_use: stream_use }))
+}
+
+/// Returns the number of the event after which a client reads on.
+pub(crate) fn start_after(session: &ServedSession, last: Option<String>) -> Result<u64, Problem> {
+    let last = last.map(|text| text.parse::<EventId>()).transpose()?;
+    session.log.start_after(last.as_ref())
 }
 
 pub(crate) async fn command(
@@ -268,7 +273,7 @@ pub(crate) async fn command(
 }
 
 /// Reads a command that a user with this role may give.
-fn allowed_command(body: Value, role: UserRole) -> Result<FrontEndCommand, Problem> {
+pub(crate) fn allowed_command(body: Value, role: UserRole) -> Result<FrontEndCommand, Problem> {
     let command: FrontEndCommand = serde_json::from_value(body).map_err(|error| {
         Problem::bad_request("the body is not a command").with_detail(error.to_string())
     })?;
@@ -347,7 +352,7 @@ pub(crate) async fn export(
 }
 
 /// An open session of the user; one that is stored has to be opened first.
-async fn find_open(
+pub(crate) async fn find_open(
     service: &Service,
     user: &ServiceUser,
     id: &str,
