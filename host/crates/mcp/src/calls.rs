@@ -2,10 +2,14 @@
 
 use std::{
     collections::HashMap,
-    future::Future,
+    future::{self, Future},
+    mem,
+    panic::AssertUnwindSafe,
     sync::{Arc, Mutex, PoisonError},
+    task::Poll,
 };
 
+use futures::FutureExt;
 use sallyport_contract::{
     ApprovalAnswer, ApprovalRequest, BoxFuture, CallFailure, CallReport, Consent, FailureKind,
     Outcome, RequestedCall, ToolCallContext, services::CallProgress,
@@ -120,7 +124,17 @@ pub(crate) struct ServedCall {
     requested: RequestedCall,
     broker: Arc<CallBroker>,
     events: mpsc::Receiver<CallEvent>,
-    task: JoinHandle<CallReport>,
+    run: CallRun,
+    /// The report of a call that has ended.
+    report: Option<Box<CallReport>>,
+}
+
+/// Where a call runs. It begins in the task of its request, because each change of tasks takes time
+/// and most calls wait for nothing. One that waits goes on in a task of its own, whatever its request
+/// does meanwhile.
+enum CallRun {
+    Begun(BoxFuture<'static, CallReport>),
+    Task(JoinHandle<CallReport>),
 }
 
 /// What happens next in a running call.
@@ -139,13 +153,12 @@ impl ServedCall {
     ) -> Self {
         let (sender, events) = mpsc::channel(EVENTS_WAITING_MAX);
         broker.calls().insert(key(&requested.context), sender);
-        let run = async move {
-            let report = run.await;
+        let run = CallRun::Begun(Box::pin(async move {
+            let report = AssertUnwindSafe(run).catch_unwind().await;
             drop(permit);
-            report
-        };
-        let task = tokio::spawn(run.in_current_span());
-        Self { requested, broker, events, task }
+            report.unwrap_or_else(|_| lost_call_report())
+        }));
+        Self { requested, broker, events, run, report: None }
     }
 
     /// The call as it was requested.
@@ -155,25 +168,50 @@ impl ServedCall {
 
     /// Waits for the next step. It may be dropped and called again.
     pub(crate) async fn next_step(&mut self) -> CallStep {
-        tokio::select! {
+        loop {
             // What the call reported comes before its end.
-            biased;
-            Some(event) = self.events.recv() => CallStep::Event(event),
-            ended = &mut self.task => {
-                CallStep::Finished(Box::new(ended.unwrap_or_else(|_| lost_call_report())))
+            if let Ok(event) = self.events.try_recv() {
+                return CallStep::Event(event);
             }
+            if let Some(report) = self.report.take() {
+                return CallStep::Finished(report);
+            }
+            tokio::select! {
+                Some(event) = self.events.recv() => return CallStep::Event(event),
+                report = self.run.wait() => self.report = Some(Box::new(report)),
+            }
+        }
+    }
+}
+
+impl CallRun {
+    /// Waits for the end, which comes once.
+    async fn wait(&mut self) -> CallReport {
+        if let Self::Begun(run) = self {
+            let mut run = mem::replace(run, Box::pin(future::pending()));
+            let begun = future::poll_fn(|context| Poll::Ready(run.as_mut().poll(context))).await;
+            if let Poll::Ready(report) = begun {
+                return report;
+            }
+            *self = Self::Task(tokio::spawn(run.in_current_span()));
+        }
+        match self {
+            Self::Begun(ended) => ended.await,
+            Self::Task(task) => task.await.unwrap_or_else(|_| lost_call_report()),
         }
     }
 }
 
 impl Drop for ServedCall {
     fn drop(&mut self) {
-        self.task.abort();
+        if let CallRun::Task(task) = &self.run {
+            task.abort();
+        }
         self.broker.calls().remove(&key(&self.requested.context));
     }
 }
 
-/// The report of a call whose task panicked. The panic ends that call only.
+/// The report of a call that panicked. The panic ends that call only.
 fn lost_call_report() -> CallReport {
     let failure =
         CallFailure::new(FailureKind::Internal, "the call broke; this is a bug of the host");
