@@ -3,7 +3,7 @@
 //! A schema is untrusted: references to other documents are never fetched, and patterns run in an
 //! engine whose time is linear in the text for any pattern.
 
-use jsonschema::PatternOptions;
+use jsonschema::{PatternOptions, ValidationError, error::ValidationErrorKind};
 use serde_json::Value;
 
 use crate::schema_cost;
@@ -53,12 +53,36 @@ impl CompiledSchema {
     }
 }
 
-fn format_schema_error(error: &jsonschema::ValidationError<'_>) -> String {
-    let text = error.to_string();
-    let text: String = text.chars().take(ERROR_CHARS_MAX).collect();
+fn format_schema_error(error: &ValidationError<'_>) -> String {
+    let text: String = error_text(error).chars().take(ERROR_CHARS_MAX).collect();
     match error.instance_path().as_str() {
         "" => text,
         place => format!("{place}: {text}"),
+    }
+}
+
+/// What is wrong with a value. Of several forms that a value may have, the reason of each.
+fn error_text(error: &ValidationError<'_>) -> String {
+    let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
+        error.kind()
+    else {
+        return error.to_string();
+    };
+    let place = error.instance_path().as_str();
+    let mut reasons: Vec<String> = Vec::new();
+    for reason in context.iter().take(ERRORS_MAX).filter_map(|errors| errors.first()) {
+        let text = error_text(reason);
+        let text = match reason.instance_path().as_str().strip_prefix(place) {
+            Some(inner) if !inner.is_empty() => format!("{inner}: {text}"),
+            _ => text,
+        };
+        if !reasons.contains(&text) {
+            reasons.push(text);
+        }
+    }
+    match reasons.is_empty() {
+        true => error.to_string(),
+        false => reasons.join(", and "),
     }
 }
 
@@ -80,6 +104,34 @@ mod tests {
         let complaints = schema.check_value(&json!({ "days": 9, "x": 1 })).unwrap_err().join("\n");
         for part in ["/days", "city", "x"] {
             assert!(complaints.contains(part), "{complaints}");
+        }
+    }
+
+    #[test]
+    fn each_form_that_a_value_may_have_gives_its_reason() {
+        let integer =
+            json!({ "anyOf": [{ "type": "integer" }, { "type": "string", "minLength": 1 }] });
+        let shape = json!({ "oneOf": [
+            { "type": "object", "properties": { "side": { "type": "number" } }, "required": ["side"] },
+            { "type": "null" },
+        ] });
+        let schema = json!({ "properties": { "count": integer, "shape": shape } });
+        let schema = CompiledSchema::new(&schema).unwrap();
+        for (value, complaint) in [
+            (
+                json!({ "count": 1.5 }),
+                r#"/count: 1.5 is not of type "integer", and 1.5 is not of type "string""#,
+            ),
+            (
+                json!({ "count": "" }),
+                r#"/count: "" is not of type "integer", and "" is shorter than 1 character"#,
+            ),
+            (
+                json!({ "shape": { "side": "a" } }),
+                r#"/shape: /side: "a" is not of type "number", and {"side":"a"} is not of type "null""#,
+            ),
+        ] {
+            assert_eq!(schema.check_value(&value).unwrap_err(), [complaint]);
         }
     }
 
