@@ -26,7 +26,10 @@ use self::{
     page::write_page,
     program::{Attempt, LanguageProgram, Setback},
 };
-use crate::build::{build_host, install_target};
+use crate::{
+    build::{build_host, install_target},
+    dist,
+};
 
 /// A language of plugins.
 #[derive(Debug, Clone, Copy)]
@@ -160,6 +163,8 @@ pub(crate) fn show_languages(args: &[String]) -> Result<()> {
     install_target()?;
     let program = match args.program {
         Some(program) => program,
+        // The page has the times of the program that people install.
+        None if args.writes => dist::build_program()?,
         None => build_host()?,
     };
     let program = LanguageProgram::new(program)?;
