@@ -4,7 +4,7 @@
 //! connection. It shows its token in the handshake; the log-in of the console is not enough, because
 //! a page of another site could open the socket of a browser that is logged in.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     Extension,
@@ -41,6 +41,9 @@ const REFERENCE_BYTES_MAX: usize = 255;
 /// Longest event, and what may wait beside it, in bytes. Nothing is read from the log while a client
 /// does not read.
 const UNSENT_BYTES_MAX: usize = 16 << 20;
+
+/// Longest wait for a client to close its side.
+const CLOSE_TIME_MAX: Duration = Duration::from_secs(2);
 
 type EventSocket = WebSocketStream<TokioIo<Upgraded>>;
 
@@ -145,7 +148,11 @@ async fn serve_socket(mut socket: EventSocket, mut events: EventStream) -> Resul
         }
     };
     socket.send(text_of(&SocketMessage::End { reason })).await?;
-    socket.close(None).await
+    socket.close(None).await?;
+    // Closing a connection with unread bytes could destroy the last message on its way.
+    let rest = async { while let Some(Ok(_)) = socket.next().await {} };
+    let _ = tokio::time::timeout(CLOSE_TIME_MAX, rest).await;
+    Ok(())
 }
 
 fn invalid_event(error: serde_json::Error) -> Error {
