@@ -37,7 +37,7 @@ struct BenchOptions {
     groups: Vec<String>,
     /// Figures to compare with; those of the last run if there are any.
     compare: Option<PathBuf>,
-    /// Whether to write the table into docs/performance.md.
+    /// Whether to write the table of all groups into docs/performance.md.
     write: bool,
 }
 
@@ -54,16 +54,20 @@ pub(crate) fn run_benchmarks(args: &[String]) -> Result<()> {
     for (name, measure) in GROUPS {
         if options.groups.is_empty() || options.groups.iter().any(|group| group == name) {
             eprintln!("measuring: {name} …");
-            table.figures.extend(measure().with_context(|| format!("benchmark {name}"))?);
+            let mut figures = measure().with_context(|| format!("benchmark {name}"))?;
+            figures.iter_mut().for_each(|figure| figure.group = name.to_owned());
+            // Kept at once: a run that is cut off later loses nothing.
+            FigureTable::keep_group(&last_run_file(), name, &figures)?;
+            table.figures.extend(figures);
         }
     }
-    let text = table.to_markdown(&before);
-    println!("{text}");
+    println!("{}", table.to_markdown(&before));
     if options.write {
-        ensure!(options.groups.is_empty(), "only a table with all groups is written");
-        write_page(&text)?;
+        let groups = GROUPS.map(|(name, _)| name);
+        let all = FigureTable::read(&last_run_file())?.in_order(&groups)?;
+        write_page(&all.to_markdown(&before.only_figures_of(&table)))?;
     }
-    table.write(&last_run_file())
+    Ok(())
 }
 
 /// Makes calls for some seconds, and fails if what the host holds grows.

@@ -2,13 +2,16 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 /// One row, as a benchmark prints it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Figure {
     pub(super) name: String,
+    /// The group that it belongs to, once it is kept.
+    #[serde(default)]
+    pub(super) group: String,
     /// The host's side, in seconds or bytes.
     pub(super) ours: f64,
     /// The floor's side; absent where there is nothing to compare with.
@@ -39,13 +42,38 @@ impl FigureTable {
         serde_json::from_slice(&text).with_context(|| format!("{}: no figures", file.display()))
     }
 
-    /// Writes the rows, and keeps those of groups that this run did not measure.
-    pub(super) fn write(&self, file: &Path) -> Result<()> {
+    /// Writes the figures of a group into a file that keeps those of the others.
+    pub(super) fn keep_group(file: &Path, group: &str, figures: &[Figure]) -> Result<()> {
         let mut kept = Self::read(file).unwrap_or_default();
-        kept.figures.retain(|old| !self.figures.iter().any(|new| new.name == old.name));
-        kept.figures.extend_from_slice(&self.figures);
+        kept.figures.retain(|old| old.group != group);
+        kept.figures.extend_from_slice(figures);
         fs::write(file, serde_json::to_vec_pretty(&kept)?)?;
         Ok(())
+    }
+
+    /// All figures in the order of their groups.
+    ///
+    /// # Errors
+    ///
+    /// A group has none.
+    pub(super) fn in_order(mut self, groups: &[&str]) -> Result<Self> {
+        let place = |group: &str| groups.iter().position(|one| *one == group);
+        self.figures.retain(|figure| place(&figure.group).is_some());
+        for group in groups {
+            let is_measured = self.figures.iter().any(|figure| figure.group == *group);
+            ensure!(
+                is_measured,
+                "{group} has no figures yet; measure it: cargo xtask bench {group}"
+            );
+        }
+        self.figures.sort_by_key(|figure| place(&figure.group));
+        Ok(self)
+    }
+
+    /// The figures that another table has too.
+    pub(super) fn only_figures_of(mut self, other: &Self) -> Self {
+        self.figures.retain(|figure| other.figures.iter().any(|one| one.name == figure.name));
+        self
     }
 
     /// Writes a row for each figure: ours, floor, ratio, goal, and the ratio of an earlier run.
@@ -102,5 +130,34 @@ impl Unit {
             Self::Seconds if value < 1e-3 => format!("{:.1} µs", value * 1e6),
             Self::Seconds => format!("{:.2} ms", value * 1e3),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(group: &str, name: &str) -> Figure {
+        let (name, group) = (name.to_owned(), group.to_owned());
+        Figure { name, group, ours: 1.0, floor: None, goal: 1.0, unit: Unit::Seconds }
+    }
+
+    #[test]
+    fn a_group_that_is_measured_again_replaces_its_figures_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("bench.json");
+        let groups = ["start", "call"];
+        let keep = |group: &str, names: &[&str]| {
+            let figures: Vec<Figure> = names.iter().map(|name| figure(group, name)).collect();
+            FigureTable::keep_group(&file, group, &figures).unwrap();
+        };
+        keep("call", &["a", "b"]);
+        assert!(FigureTable::read(&file).unwrap().in_order(&groups).is_err(), "start is missing");
+        keep("start", &["s"]);
+        keep("call", &["c"]);
+        keep("gone", &["x"]);
+        let table = FigureTable::read(&file).unwrap().in_order(&groups).unwrap();
+        let names: Vec<&str> = table.figures.iter().map(|figure| figure.name.as_str()).collect();
+        assert_eq!(names, ["s", "c"]);
     }
 }
