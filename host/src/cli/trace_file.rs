@@ -14,7 +14,7 @@ use std::{
     time::Instant,
 };
 
-use sallyport_telemetry::TelemetryLayer;
+use sallyport_telemetry::{TelemetryLayer, own_span_interest};
 use serde_json::{Map, Value, json};
 use tracing::{
     Id, Metadata, Subscriber,
@@ -33,9 +33,6 @@ use super::{
     exit::{CommandFailure, ExitStatus},
     new_file,
 };
-
-/// Start of the targets of our own spans. Libraries have spans as well.
-const OWN_TARGETS: &str = "sallyport";
 
 /// The trace of this process.
 pub(super) struct TraceFile(Arc<Mutex<TraceWriter>>);
@@ -150,8 +147,7 @@ struct TraceLayer {
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for TraceLayer {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        let is_own = metadata.is_span() && metadata.target().starts_with(OWN_TARGETS);
-        if is_own { Interest::always() } else { Interest::never() }
+        own_span_interest(metadata)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {

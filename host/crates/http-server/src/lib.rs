@@ -36,7 +36,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 pub use descriptors::raise_descriptor_limit;
-pub use websocket::{HandshakeError, answer_handshake};
+pub use websocket::{HandshakeError, answer_handshake, single_header_value};
 
 /// Longest time until a connection is encrypted.
 const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);

@@ -29,8 +29,7 @@ pub fn answer_handshake<B, T>(
         (header::SEC_WEBSOCKET_KEY, HandshakeError::NoHandshake),
         (header::SEC_WEBSOCKET_VERSION, HandshakeError::OtherVersion),
     ] {
-        let mut values = headers.get_all(name).iter();
-        let (Some(_), None) = (values.next(), values.next()) else { return Err(error) };
+        single_header_value(headers, name).ok_or(error)?;
     }
     // These are lists, of which the library reads the first line only.
     for (name, word) in [(header::CONNECTION, "upgrade"), (header::UPGRADE, "websocket")] {
@@ -44,6 +43,13 @@ pub fn answer_handshake<B, T>(
         }
         _ => HandshakeError::NoHandshake,
     })
+}
+
+/// The value of a header that occurs exactly once.
+pub fn single_header_value(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    let mut values = headers.get_all(name).into_iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
 }
 
 /// Whether a header lists a word, in any of its lines.

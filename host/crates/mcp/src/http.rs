@@ -21,7 +21,11 @@ use sallyport_http_server::{HttpConnectionLimits, HttpConnections};
 use tokio::{net::TcpListener, sync::Semaphore, time::timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::{handler::McpConnection, server::McpServer, stdio::ConnectionEnd};
+use crate::{
+    handler::McpConnection,
+    server::McpServer,
+    stdio::{ConnectionEnd, LAST_ANSWERS_TIME_MAX},
+};
 
 /// The path of the endpoint.
 pub const HTTP_PATH: &str = "/mcp";
@@ -38,9 +42,6 @@ const CONNECTION_LIMITS: HttpConnectionLimits =
 
 /// How long a client may take to send the body of a request.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
-
-/// Longest wait at the end for clients to take their last answers.
-const LAST_ANSWERS_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// The origins of pages that this machine serves itself, at any port.
 const LOCAL_ORIGINS: [&str; 6] = [

@@ -12,7 +12,7 @@ use crate::{handler::McpConnection, server::McpServer, transport::LineTransport}
 const CALLS_AFTER_INPUT: Duration = Duration::from_secs(1);
 
 /// Longest wait for the last answers to be written, for a client that does not read.
-const LAST_ANSWERS_TIME_MAX: Duration = Duration::from_secs(2);
+pub(crate) const LAST_ANSWERS_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Why a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

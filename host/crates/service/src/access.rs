@@ -8,6 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, Method, header};
+use sallyport_http_server::single_header_value;
 use sallyport_runtime::gate::now_ms;
 
 use crate::{
@@ -124,8 +125,6 @@ fn caller_of_token(service: &Service, headers: &HeaderMap) -> Result<RequestCall
 
 /// The token of a request. A request with several has none, because it is not clear which counts.
 fn bearer_token(headers: &HeaderMap) -> Option<&str> {
-    let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let (value, None) = (values.next()?, values.next()) else { return None };
-    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    let (scheme, token) = single_header_value(headers, header::AUTHORIZATION)?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("Bearer").then(|| token.trim())
 }

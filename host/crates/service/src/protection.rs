@@ -10,6 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header, uri::Authority};
+use sallyport_http_server::single_header_value;
 use tracing::Instrument as _;
 
 use crate::{
@@ -81,9 +82,7 @@ fn check_names(headers: &HeaderMap, uri: &Uri, names: &ServiceNames) -> Result<(
 
 /// The one name that a request gives the host.
 fn requested_host(headers: &HeaderMap, uri: &Uri) -> Option<Authority> {
-    let mut values = headers.get_all(header::HOST).iter();
-    let (value, None) = (values.next()?, values.next()) else { return None };
-    let host: Authority = value.to_str().ok()?.parse().ok()?;
+    let host: Authority = single_header_value(headers, header::HOST)?.parse().ok()?;
     // A request can also have the name in its target.
     uri.authority().is_none_or(|target| target == &host).then_some(host)
 }

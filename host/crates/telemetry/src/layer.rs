@@ -30,10 +30,8 @@ const OWN_TARGETS: &str = "sallyport";
 pub struct TelemetryLayer;
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for TelemetryLayer {
-    /// Wants each span of ours, because a layer that refuses one refuses it for all layers.
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        let is_own = metadata.is_span() && metadata.target().starts_with(OWN_TARGETS);
-        if is_own { Interest::always() } else { Interest::never() }
+        own_span_interest(metadata)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
@@ -68,6 +66,13 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for TelemetryLayer {
             pipeline.add_span(open, span.name());
         }
     }
+}
+
+/// Wants each span of this program's own crates. All layers need the same answer, because one that
+/// refuses a span refuses it for all.
+pub fn own_span_interest(metadata: &Metadata<'_>) -> Interest {
+    let is_own = metadata.is_span() && metadata.target().starts_with(OWN_TARGETS);
+    if is_own { Interest::always() } else { Interest::never() }
 }
 
 /// The trace of this moment with its innermost span, to pass it on. `None` without telemetry.

@@ -19,5 +19,5 @@ mod pipeline;
 mod span;
 
 pub use exporter::{Collector, CollectorError};
-pub use layer::{TelemetryLayer, current_trace};
+pub use layer::{TelemetryLayer, current_trace, own_span_interest};
 pub use pipeline::{RedactFunction, TelemetryParts, WarnFunction, finish, lost_spans, start};

@@ -81,6 +81,25 @@ const NOTHING: SpanRule = SpanRule {
     fields: &[],
 };
 
+/// A request to a model.
+const CHAT: SpanRule = SpanRule {
+    operation: Some("chat"),
+    name_fields: &["model"],
+    kind: SpanKind::Client,
+    constants: &[(OPERATION, "chat")],
+    fields: MODEL_FIELDS,
+    ..NOTHING
+};
+
+/// A call of a tool.
+const EXECUTE_TOOL: SpanRule = SpanRule {
+    operation: Some("execute_tool"),
+    name_fields: &["tool"],
+    constants: &[(OPERATION, "execute_tool"), ("gen_ai.tool.type", "function")],
+    fields: CALL_FIELDS,
+    ..NOTHING
+};
+
 /// All rows. The first one that applies to a span counts.
 pub const RULES: &[SpanRule] = &[
     SpanRule {
@@ -91,42 +110,11 @@ pub const RULES: &[SpanRule] = &[
         fields: &[("session", "gen_ai.conversation.id"), ("end", "sallyport.turn.end")],
         ..NOTHING
     },
-    SpanRule {
-        span: "model_request",
-        operation: Some("chat"),
-        name_fields: &["model"],
-        kind: SpanKind::Client,
-        constants: &[(OPERATION, "chat")],
-        fields: MODEL_FIELDS,
-        ..NOTHING
-    },
-    SpanRule {
-        span: "model_summary",
-        operation: Some("chat"),
-        name_fields: &["model"],
-        kind: SpanKind::Client,
-        constants: &[(OPERATION, "chat")],
-        fields: MODEL_FIELDS,
-        ..NOTHING
-    },
-    SpanRule {
-        span: "call",
-        operation: Some("execute_tool"),
-        name_fields: &["tool"],
-        constants: &[(OPERATION, "execute_tool"), ("gen_ai.tool.type", "function")],
-        fields: CALL_FIELDS,
-        ..NOTHING
-    },
+    SpanRule { span: "model_request", ..CHAT },
+    SpanRule { span: "model_summary", ..CHAT },
+    SpanRule { span: "call", ..EXECUTE_TOOL },
     // A call that was not admitted ends with its decision, so that is its span.
-    SpanRule {
-        span: "decide",
-        only_with: Some("outcome"),
-        operation: Some("execute_tool"),
-        name_fields: &["tool"],
-        constants: &[(OPERATION, "execute_tool"), ("gen_ai.tool.type", "function")],
-        fields: CALL_FIELDS,
-        ..NOTHING
-    },
+    SpanRule { span: "decide", only_with: Some("outcome"), ..EXECUTE_TOOL },
     SpanRule {
         span: "decide",
         operation: Some("decide"),

@@ -9,6 +9,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use http::{HeaderMap, HeaderName, Method, StatusCode, Uri, header, uri::Authority};
+use sallyport_http_server::single_header_value;
 use sallyport_policy::is_plain_path;
 use url::Host;
 
@@ -78,13 +79,6 @@ fn is_same_origin(method: &Method, headers: &HeaderMap) -> bool {
         && says("sec-fetch-mode", "navigate")
         && says("sec-fetch-dest", "document");
     is_visit || says(FETCH_SITE_HEADER, "same-origin") || says(FETCH_SITE_HEADER, "none")
-}
-
-/// The value of a header that occurs exactly once.
-pub(super) fn single_header_value(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
-    let mut values = headers.get_all(name).into_iter();
-    let value = values.next()?.to_str().ok()?;
-    values.next().is_none().then_some(value)
 }
 
 /// Whether a host is this address: its IP address, or `localhost`, which no other site can own. A

@@ -12,9 +12,8 @@ use std::{fmt, net::SocketAddr};
 use http::{HeaderMap, HeaderValue, Uri, header};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sallyport_contract::Secret;
+use sallyport_http_server::single_header_value;
 use url::form_urlencoded;
-
-use super::check::single_header_value;
 
 /// The query parameter that contains the key.
 const TOKEN_PARAMETER: &str = "token";
