@@ -43,8 +43,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The name of this command among those who answer.
 const CARRIER: &str = "sallyport approval answer";
 
-/// Commands for open questions.
+// Commands for open questions.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(super) enum ApprovalCommand {
     /// List the questions that wait for an answer, the oldest first
     #[command(visible_alias = "ls")]

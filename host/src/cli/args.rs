@@ -68,7 +68,11 @@ pub(super) struct CliArgs {
     pub(super) command: Option<CliCommand>,
 }
 
+// To define every command takes as long as the rest of a short one, so each is defined when it is
+// used (`defer`). Its description is then the comment of its variant only if the struct of its
+// arguments has none, so these have ordinary comments.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(super) enum CliCommand {
     /// Chat with a model that can use your tools
     Chat(ChatArgs),
@@ -155,7 +159,7 @@ pub(super) enum CliCommand {
     },
 }
 
-/// Model options, shared by `chat`, `run`, `listen` and `session resume`.
+// Model options, shared by `chat`, `run`, `listen` and `session resume`.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(super) struct ModelArgs {
     /// The model: a [model.NAME] table, PROVIDER/NAME, a name, or offline
@@ -213,7 +217,7 @@ impl From<&SessionArgs> for SessionSelector {
     }
 }
 
-/// Budget of a turn. Each value overrides the configuration.
+// Budget of a turn. Each value overrides the configuration.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(super) struct BudgetArgs {
     /// Most model answers per turn
@@ -237,7 +241,7 @@ pub(super) struct BudgetArgs {
     pub(super) timeout: Option<Duration>,
 }
 
-/// Selects the session. Without any of these flags it is a new one that is kept.
+// Selects the session. Without any of these flags it is a new one that is kept.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(super) struct SessionArgs {
     /// Resume this session; the start of its ID is enough
@@ -253,7 +257,7 @@ pub(super) struct SessionArgs {
     pub(super) ephemeral: bool,
 }
 
-/// Files to attach to the first message.
+// Files to attach to the first message.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(super) struct FileArgs {
     /// Attach a file to the first message: text, picture or sound (repeatable)
@@ -309,6 +313,7 @@ pub(super) struct CallArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(super) enum ToolCommand {
     /// List the tools; with --output json, the definitions that a model gets
     #[command(visible_alias = "ls")]
@@ -335,6 +340,7 @@ pub(super) enum ToolCommand {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(super) enum SecretCommand {
     /// List the secrets, where their values are, and which are missing; never prints a value
     #[command(visible_alias = "ls")]
@@ -460,5 +466,26 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         CliArgs::command().debug_assert();
+    }
+
+    /// A comment on a struct of arguments would replace the description that the list shows.
+    #[test]
+    fn a_command_that_is_used_keeps_its_description() {
+        let mut complete = CliArgs::command();
+        complete.build();
+        check_descriptions(&complete, &["sallyport"]);
+    }
+
+    #[track_caller]
+    fn check_descriptions(command: &clap::Command, path: &[&str]) {
+        // This defines the commands up to the last word of the path, and lists those below it.
+        let words = path.iter().copied().chain(["--help"]);
+        let help = CliArgs::command().try_get_matches_from(words).unwrap_err().to_string();
+        for command in command.get_subcommands() {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let start: String = about.chars().take(30).collect();
+            assert!(!start.is_empty() && help.contains(&start), "{path:?} {about:?}: {help}");
+            check_descriptions(command, &[path, &[command.get_name()]].concat());
+        }
     }
 }

@@ -12,7 +12,10 @@ use clap::{
 use sallyport_contract::text;
 use sallyport_policy::source::nearest_match;
 
-use super::exit::{CommandFailure, ExitStatus};
+use super::{
+    exit::{CommandFailure, ExitStatus},
+    help,
+};
 
 /// Most characters of an unknown word that are quoted.
 const WORD_CHARS_MAX: usize = 40;
@@ -109,11 +112,7 @@ const UPDATE_WORDS: [&str; 3] = ["update", "upgrade", "self-update"];
 
 /// Returns what to print for a word that is not a command, and for an option of another program.
 /// `None` if the message of clap is the right one.
-pub(super) fn unknown_word_failure(
-    root: &Command,
-    error: &Error,
-    arguments: &[String],
-) -> Option<CommandFailure> {
+pub(super) fn unknown_word_failure(error: &Error, arguments: &[String]) -> Option<CommandFailure> {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(word)) => Some(word.as_str()),
         _ => None,
@@ -121,6 +120,7 @@ pub(super) fn unknown_word_failure(
     let (message, hint) = match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = context(ContextKind::InvalidSubcommand)?;
+            let root = &help::complete_command();
             let parent = parent_command(root, arguments, word);
             let message = match parent.get_name() == root.get_name() {
                 true => format!("there is no command {}", quoted(word)),
@@ -203,16 +203,13 @@ fn update_hint(program: Option<&Path>) -> String {
 mod tests {
     use clap::Parser;
 
-    use super::{
-        super::{args::CliArgs, help},
-        *,
-    };
+    use super::{super::args::CliArgs, *};
 
     fn failure(line: &str) -> Option<CommandFailure> {
         let arguments: Vec<String> =
             ["sallyport"].into_iter().chain(line.split(' ')).map(str::to_owned).collect();
         let error = CliArgs::try_parse_from(&arguments).err()?;
-        let failure = unknown_word_failure(&help::command(), &error, &arguments);
+        let failure = unknown_word_failure(&error, &arguments);
         Some(failure.unwrap_or_else(|| panic!("{line}: {error}")))
     }
 

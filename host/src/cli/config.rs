@@ -19,8 +19,9 @@ use super::{
     setup,
 };
 
-/// Commands for the configuration.
+// Commands for the configuration.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(super) enum ConfigCommand {
     /// Show all values in use; keys are hidden
     Show {
@@ -34,7 +35,7 @@ pub(super) enum ConfigCommand {
     Path(OutputArgs),
 }
 
-/// The project whose configuration is trusted.
+// The project whose configuration is trusted.
 #[derive(Debug, ClapArgs)]
 pub(super) struct TrustArgs {
     /// Stop trusting it

@@ -28,8 +28,9 @@ use super::{
     setup,
 };
 
-/// Commands for connections.
+// Commands for connections.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(super) enum ConnectionCommand {
     /// List the plugins that have accounts, and whether you are connected
     #[command(visible_alias = "ls")]

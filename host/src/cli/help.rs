@@ -57,7 +57,15 @@ pub(super) fn parse_command_line() -> Result<CliArgs, clap::Error> {
     CliArgs::from_arg_matches(&matches?)
 }
 
-/// The definition of the command line, with examples and with the commands in groups.
+/// The definition of the command line as `command` has it, with every command defined in full.
+pub(super) fn complete_command() -> Command {
+    let mut command = command();
+    command.build();
+    command
+}
+
+/// The definition of the command line, with examples and with the commands in groups. A command of
+/// it gets its arguments when it is used.
 pub(super) fn command() -> Command {
     let command = EXAMPLES.iter().fold(CliArgs::command(), |command, (name, examples)| {
         command.mut_subcommand(name, |command| command.after_help(example_text(examples)))
@@ -122,9 +130,8 @@ pub(super) fn run_help_command(
         print_page(page, out);
         return Ok(ExitStatus::Done);
     }
-    let mut root = command();
     // This gives each command its full name, such as `sallyport plugin list`.
-    root.build();
+    let mut root = complete_command();
     let mut command = &mut root;
     for word in words {
         let names: Vec<String> =

@@ -38,8 +38,9 @@ use super::{
 /// The columns of the list.
 const COLUMNS: [&str; 4] = ["server", "state", "tools", "command or address"];
 
-/// Commands for the MCP servers whose tools are used.
+// Commands for the MCP servers whose tools are used.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(super) enum McpServerCommand {
     /// Use the tools of an MCP server: configure it, grant it what it needs, and ask for its tools
     Add(AddServerArgs),
@@ -126,7 +127,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// A sign-in to an MCP server.
+// A sign-in to an MCP server.
 #[derive(Debug, ClapArgs)]
 pub(super) struct LoginArgs {
     /// The server

@@ -22,8 +22,9 @@ const LISTED_MAX: usize = 20_000;
 /// Most characters of a memory in a list. JSON output contains all of it.
 const TEXT_CHARS_MAX: usize = 300;
 
-/// Commands for memories.
+// Commands for memories.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(super) enum MemoryCommand {
     /// List the memories, newest first
     #[command(visible_alias = "ls")]

@@ -83,7 +83,7 @@ pub fn main() -> ExitCode {
 fn print_command_line_error(error: &clap::Error, out: &CliOutput) -> ExitStatus {
     let arguments: Vec<String> =
         std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect();
-    match command_aliases::unknown_word_failure(&help::command(), error, &arguments) {
+    match command_aliases::unknown_word_failure(error, &arguments) {
         Some(failure) => out.print_failure(&failure),
         None => out.print_clap_message(error),
     }

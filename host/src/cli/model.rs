@@ -26,8 +26,9 @@ use super::{
     setup,
 };
 
-/// Commands for models.
+// Commands for models.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(super) enum ModelCommand {
     /// List the models of the configuration, and which one is used
     #[command(visible_alias = "ls")]

@@ -52,6 +52,7 @@ pub(super) struct ServeArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 enum ServeCommand {
     /// Make, list and remove the tokens of users
     #[command(subcommand)]
@@ -59,6 +60,7 @@ enum ServeCommand {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 enum TokenCommand {
     /// Make a token and print it once
     Add {

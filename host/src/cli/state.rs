@@ -26,8 +26,9 @@ const PAGE_KEYS: usize = 256;
 /// Most characters of a key in a question or an error.
 const KEY_CHARS_MAX: usize = 60;
 
-/// Commands for state.
+// Commands for state.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(super) enum StateCommand {
     /// List the plugins that have state, or the keys of one plugin
     #[command(visible_alias = "ls")]

@@ -18,8 +18,9 @@ use super::{
 /// Most timers in a list without `--all`: one screen. JSON output contains all.
 const SHOWN_MAX: usize = 20;
 
-/// Commands for timers.
+// Commands for timers.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(super) enum TimerCommand {
     /// List the timers of all plugins and sessions, the next to fire first
     #[command(visible_alias = "ls")]

@@ -7,6 +7,7 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use crate::cli::{args::OutputArgs, completion::NameKind};
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(in crate::cli) enum AuditCommand {
     /// Show records, the newest last
     Show(AuditShowArgs),
@@ -31,7 +32,7 @@ pub(in crate::cli) enum AuditCommand {
     },
 }
 
-/// Selects records.
+// Selects records.
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct AuditFilterArgs {
     /// Only records about this plugin

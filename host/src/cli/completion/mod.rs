@@ -90,7 +90,7 @@ impl CompletionRequest {
         let last = self.words.len() - 1;
         let is_flag = self.words[last].starts_with('-');
         let arguments = self.words.iter().map(OsString::from).collect();
-        let mut command = with_names(help::command(), &self.words);
+        let mut command = with_names(help::complete_command(), &self.words);
         let found = engine::complete(&mut command, arguments, last, None).unwrap_or_default();
         let mut found: Vec<(String, String)> = found.iter().filter_map(candidate_text).collect();
         // Flags are offered where nothing else is, and to users who begin to type one.
@@ -262,6 +262,6 @@ mod tests {
                 .get_subcommands()
                 .for_each(|sub| check(sub, &format!("{path} {}", sub.get_name())));
         }
-        check(&help::command(), "");
+        check(&help::complete_command(), "");
     }
 }

@@ -25,7 +25,7 @@ use super::{
     setup,
 };
 
-/// The answers that are given as flags. What they leave open is asked at a terminal.
+// The answers that are given as flags. What they leave open is asked at a terminal.
 #[derive(Debug, Default, ClapArgs)]
 pub(super) struct SetupArgs {
     /// The provider of the model: openai, anthropic, gemini, ollama, …

@@ -8,8 +8,9 @@ use sallyport_plugin_build::SourceLanguage;
 
 use crate::cli::{args::OutputArgs, completion::NameKind};
 
-/// A command about plugins.
+// A command about plugins.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(in crate::cli) enum PluginCommand {
     #[command(flatten)]
     Loaded(LoadedPluginCommand),
@@ -73,8 +74,9 @@ pub(in crate::cli) enum PluginCommand {
     },
 }
 
-/// A command that loads plugins without changing any of them.
+// A command that loads plugins without changing any of them.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(in crate::cli) enum LoadedPluginCommand {
     /// List all plugins, with the reason if one cannot be used
     #[command(visible_alias = "ls")]
@@ -98,7 +100,7 @@ pub(in crate::cli) enum LoadedPluginCommand {
     },
 }
 
-/// What to build, and how.
+// What to build, and how.
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct BuildArgs {
     /// The project's folder
@@ -122,7 +124,7 @@ impl BuildArgs {
     }
 }
 
-/// What to install.
+// What to install.
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct AddArgs {
     /// A component, the folder of a plugin, or the https:// address of a component
@@ -135,7 +137,7 @@ pub(in crate::cli) struct AddArgs {
     pub(super) yes: bool,
 }
 
-/// Where to get the newer version of a plugin.
+// Where to get the newer version of a plugin.
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct UpdateArgs {
     /// Get it from here instead of where it came from
@@ -148,7 +150,7 @@ pub(in crate::cli) struct UpdateArgs {
     pub(super) yes: bool,
 }
 
-/// What a source has to fulfil.
+// What a source has to fulfil.
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct SourceCheck {
     /// The digest that the component must have, as its author publishes it: sha256:HEX or BLAKE3
@@ -159,7 +161,7 @@ pub(in crate::cli) struct SourceCheck {
     pub(super) allow_private: bool,
 }
 
-/// What to develop.
+// What to develop.
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct DevArgs {
     /// The project's folder
@@ -170,7 +172,7 @@ pub(in crate::cli) struct DevArgs {
     pub(super) yes: bool,
 }
 
-/// What to test.
+// What to test.
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct TestArgs {
     /// The plugin's folder, or its component

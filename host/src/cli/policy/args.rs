@@ -24,6 +24,7 @@ pub(in crate::cli) struct PolicyArgs {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(super) enum PolicyCommand {
     /// Check the policy: mistakes, grants, and entries without effect
     Check(OutputArgs),

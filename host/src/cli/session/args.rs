@@ -8,6 +8,7 @@ use crate::cli::{
 };
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(in super::super) enum SessionCommand {
     #[command(flatten)]
     Kept(StoredSessionCommand),
@@ -23,8 +24,9 @@ pub(in super::super) enum SessionCommand {
     },
 }
 
-/// Commands for stored sessions.
+// Commands for stored sessions.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(in super::super) enum StoredSessionCommand {
     /// List the sessions, last used first
     #[command(visible_alias = "ls")]
