@@ -353,6 +353,25 @@ fn a_folder_of_plugins_that_cannot_be_read_is_named() {
     }
 }
 
+/// The component of a plugin was taken without the manifest beside it, so its requests were unknown.
+#[test]
+fn the_folder_of_one_plugin_is_that_plugin() {
+    let plugins = Home::new().plugins(&["clock", "weather"]);
+    for (plugin, tool) in [("clock", "clock.get_time"), ("weather", "weather.get_weather")] {
+        let folder = plugins.path(&format!("plugins/{plugin}")).to_str().unwrap().to_owned();
+        let ran = Home::new().run(&["--plugin-dir", &folder, "tool", "list"]).ended(0);
+        ran.answers(&[tool]).hides(&["rejected", "README"]);
+        let ran = Home::new().run(&["--plugin-dir", &folder, "plugin", "show", plugin]).ended(0);
+        ran.answers(&["0.1.0"]);
+    }
+    let unbuilt = Home::new().file("new/plugin.toml", &manifest("new", ""));
+    let folder = unbuilt.path("new").to_str().unwrap().to_owned();
+    unbuilt
+        .run(&["--plugin-dir", &folder, "plugin", "list"])
+        .ended(0)
+        .answers(&["there is no component beside the manifest"]);
+}
+
 #[test]
 fn h53_two_plugins_of_one_name_are_both_refused() {
     let component = plugin_component("clock");

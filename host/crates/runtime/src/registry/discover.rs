@@ -151,13 +151,10 @@ pub(super) fn discover_plugins(
 ) -> (Vec<PluginCandidate>, Vec<PluginProblem>) {
     let (mut candidates, mut problems) = (Vec::new(), Vec::new());
     for folder in folders {
-        match read_folder_entries(folder) {
+        match plugin_entries(folder) {
             Ok(entries) => {
-                let is_of_definition =
-                    |entry: &PathBuf| is_wasm_file(entry) && entry.with_extension("json").is_file();
                 let is_other = |entry: &PathBuf| only.is_some_and(|only| is_other(entry, only));
-                let wanted = |entry: &&PathBuf| !is_of_definition(entry) && !is_other(entry);
-                for entry in entries.iter().filter(wanted) {
+                for entry in entries.iter().filter(|entry| !is_other(entry)) {
                     match candidate_from_path(entry, env) {
                         Ok(found) => candidates.extend(found),
                         Err(problem) => problems.push(problem),
@@ -196,6 +193,21 @@ pub(super) fn discover_plugin_file(
         Ok(candidate) => (candidate.into_iter().collect(), Vec::new()),
         Err(problem) => (Vec::new(), vec![problem]),
     }
+}
+
+/// What may be a plugin in a folder of plugins. The folder of one plugin is that plugin.
+fn plugin_entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    if is_plugin_folder(folder) {
+        return Ok(vec![folder.to_owned()]);
+    }
+    let mut entries = read_folder_entries(folder)?;
+    entries.retain(|entry| !(is_wasm_file(entry) && entry.with_extension("json").is_file()));
+    Ok(entries)
+}
+
+fn is_plugin_folder(folder: &Path) -> bool {
+    folder.join(MANIFEST).is_file()
+        || (folder.join(DEFINITION_FILE).is_file() && has_program(folder))
 }
 
 /// Whether an entry is the definition of another plugin. Compiling its rules would take a good part of
