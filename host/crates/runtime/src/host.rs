@@ -15,7 +15,9 @@ use sallyport_contract::{
     ToolDescriptor, ToolId, Toolbox, mangle::ToolNameCollision,
 };
 use sallyport_policy::SecretSource;
-use sallyport_sandbox::{Compiler, Sandbox, SandboxOptions, Simulation, SystemResolver};
+use sallyport_sandbox::{
+    Compiler, Sandbox, SandboxOptions, Simulation, SystemResolver, schema::prepare_schemas,
+};
 use sallyport_session::{SessionHandle, UnattendedConsent};
 use sallyport_store::{AuditEntry, AuditFilter, AuditLog, HostStore, StoreError, audit::HostUser};
 use tokio::sync::{Mutex, broadcast};
@@ -169,6 +171,7 @@ impl Host {
     #[tracing::instrument(name = "open_host", skip_all)]
     pub async fn open(settings: &HostSettings, options: HostOptions) -> Result<Self, HostError> {
         let HostOptions { selection, consent, notices, activity, observer, .. } = options;
+        prepare_schemas();
         let sandbox = create_sandbox(
             settings,
             options.compiler,

@@ -3,6 +3,8 @@
 //! A schema is untrusted: references to other documents are never fetched, and patterns run in an
 //! engine whose time is linear in the text for any pattern.
 
+use std::thread;
+
 use jsonschema::{PatternOptions, ValidationError, error::ValidationErrorKind};
 use serde_json::Value;
 
@@ -16,6 +18,14 @@ const ERROR_CHARS_MAX: usize = 300;
 
 /// Memory limit of one pattern's automaton, in bytes. An address or a date needs a few kilobytes.
 const PATTERN_BYTES_MAX: usize = 256 * 1024;
+
+/// Begins to build, in a thread of its own, the validator that checks schemas themselves. The first
+/// schema that is compiled needs it, and building it takes longer than a small call.
+pub fn prepare_schemas() {
+    let build = || jsonschema::draft202012::meta::is_valid(&Value::Bool(true));
+    // Without a thread, the first schema waits for it.
+    drop(thread::Builder::new().name("schemas".to_owned()).spawn(build));
+}
 
 /// A compiled schema.
 #[derive(Debug)]
