@@ -9,6 +9,7 @@
 mod support;
 
 mod acp;
+mod allocations;
 mod approval_page;
 mod approvals_elsewhere;
 mod attended;
