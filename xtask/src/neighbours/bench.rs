@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::{NeighbourRow, home::NeighbourHome, packages::Packages};
-use crate::process::{cargo_command, repository_root, run_command};
+use crate::dist;
 
 /// Starts of each server. They take turns, so that noise affects all alike.
 const STARTS: usize = 20;
@@ -28,10 +28,9 @@ struct ServerFigures {
     resident_kib: u64,
 }
 
-/// Builds a release, and measures all three in one run.
+/// Builds the program as it is released, and measures all three in one run.
 pub(super) fn run_bench(packages: &Packages) -> Result<Vec<NeighbourRow>> {
-    run_command(cargo_command().args(["build", "--release", "--quiet", "--package", "sallyport"]))?;
-    let home = NeighbourHome::new(repository_root().join("target/release/sallyport"))?;
+    let home = NeighbourHome::new(dist::build_program()?)?;
     let ours = || {
         let mut command = home.command();
         command.args(["mcp", "--names", "tool", "--only", "reference.echo"]);
