@@ -1,4 +1,4 @@
-//! What a connection asks of the server: its tools, calls of them, and what it wants to hear.
+//! One connection of a client: its calls, its questions, and what it wants to hear.
 #![expect(deprecated, reason = "log messages, which clients of the versions in use still show")]
 
 use std::{
@@ -12,20 +12,13 @@ use std::{
 
 use futures::StreamExt;
 use rmcp::{
-    ErrorData, RoleServer, ServerHandler,
+    ErrorData, RoleServer,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ConstString, CustomRequest,
-        CustomResult, ElicitRequest, ElicitResult, ErrorCode, GetPromptRequestMethod,
-        GetPromptRequestParams, GetPromptResponse, Implementation, InputRequest, InputRequests,
-        InputRequiredResult, InputResponses, ListPromptsRequestMethod, ListPromptsResult,
-        ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
-        ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, LoggingLevel,
-        LoggingMessageNotificationParam, PaginatedRequestParams, PromptsCapability,
-        ProtocolVersion, ReadResourceRequestMethod, ReadResourceRequestParams,
-        ReadResourceResponse, ResourcesCapability, ServerCapabilities, ServerConfig,
-        SetLevelRequestParams, SubscriptionFilter,
+        CallToolRequestParams, CallToolResponse, CallToolResult, ConstString, ElicitRequest,
+        ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,
+        LoggingLevel, LoggingMessageNotificationParam, ProtocolVersion,
     },
-    service::{NotificationContext, Peer, RequestContext, SubscriptionContext},
+    service::{Peer, RequestContext},
 };
 use sallyport_contract::{
     ApprovalAnswer, CallReport, Effect, LogLevel, Outcome, Principal, RequestedCall,
@@ -40,14 +33,9 @@ use crate::{
     calls::{CallEvent, CallStep, ClientQuestion, ServedCall},
     offers,
     progress::ProgressReporter,
-    request_span::{in_request_span, record_end, record_tool},
+    request_span::{record_end, record_tool},
     server::McpServer,
 };
-
-/// What a client may tell its model about the server.
-const INSTRUCTIONS: &str = "Each tool runs in a sandbox under the user's policy. A call that the \
-policy does not allow fails with the reason. Only the user can change the policy; tell them the \
-reason and the command, and do not repeat the call unchanged.";
 
 /// The key of the one question in a request for input.
 const QUESTION_KEY: &str = "approval";
@@ -117,7 +105,7 @@ impl McpConnection {
         &self.session_id
     }
 
-    async fn answer_call(
+    pub(crate) async fn answer_call(
         &self,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
@@ -290,6 +278,11 @@ impl McpConnection {
         }
     }
 
+    /// Sets the least important message that the client gets.
+    pub(crate) fn set_log_level(&self, level: LoggingLevel) {
+        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+    }
+
     /// Without a session, only a request that says so wants to hear anything.
     fn wanted_log_level(&self, context: &RequestContext<RoleServer>) -> Option<LoggingLevel> {
         match is_stateless(context) {
@@ -310,19 +303,19 @@ impl McpConnection {
     }
 
     /// A method about resources does not exist without a plugin that offers some.
-    fn require_resources<M: ConstString>(&self) -> Result<(), ErrorData> {
+    pub(crate) fn require_resources<M: ConstString>(&self) -> Result<(), ErrorData> {
         let missing = || ErrorData::method_not_found::<M>();
         offers::has_resources(&self.server).then_some(()).ok_or_else(missing)
     }
 
     /// The same for a method about prompts.
-    fn require_prompts<M: ConstString>(&self) -> Result<(), ErrorData> {
+    pub(crate) fn require_prompts<M: ConstString>(&self) -> Result<(), ErrorData> {
         let missing = || ErrorData::method_not_found::<M>();
         offers::has_prompts(&self.server).then_some(()).ok_or_else(missing)
     }
 
     /// Does a part of a request, unless the client cancels it or the server stops.
-    async fn until_stopped<T>(
+    pub(crate) async fn until_stopped<T>(
         &self,
         context: &RequestContext<RoleServer>,
         part: impl Future<Output = T>,
@@ -337,7 +330,7 @@ impl McpConnection {
 
     /// Reports each change of the plugins until the connection ends. Only versions with a session
     /// take such reports unasked.
-    fn report_changes(&self, peer: Peer<RoleServer>) {
+    pub(crate) fn report_changes(&self, peer: Peer<RoleServer>) {
         if self.reports_changes.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -375,188 +368,6 @@ impl Drop for McpConnection {
     }
 }
 
-impl ServerHandler for McpConnection {
-    fn get_info(&self) -> ServerConfig {
-        let mut capabilities = ServerCapabilities::builder()
-            .enable_logging()
-            .enable_tools()
-            .enable_tool_list_changed()
-            .build();
-        if offers::has_resources(&self.server) {
-            let mut resources = ResourcesCapability::default();
-            resources.list_changed = Some(true);
-            capabilities.resources = Some(resources);
-        }
-        if offers::has_prompts(&self.server) {
-            let mut prompts = PromptsCapability::default();
-            prompts.list_changed = Some(true);
-            capabilities.prompts = Some(prompts);
-        }
-        let program = Implementation::new("sallyport", env!("CARGO_PKG_VERSION"))
-            .with_title("Sallyport")
-            .with_description("Tools that run as sandboxed WebAssembly components");
-        ServerConfig::new(capabilities).with_server_info(program).with_instructions(INSTRUCTIONS)
-    }
-
-    async fn list_tools(
-        &self,
-        page: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        only_page(page)?;
-        let listed = async { self.server.offered_tools().listed().to_vec() };
-        let tools = in_request_span("tools/list", &context, listed).await;
-        Ok(ListToolsResult::with_all_items(tools))
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let answer = self.until_stopped(&context, self.answer_call(request, &context));
-        in_request_span("tools/call", &context, answer).await?
-    }
-
-    async fn list_resources(
-        &self,
-        page: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        self.require_resources::<ListResourcesRequestMethod>()?;
-        only_page(page)?;
-        let listing = self.until_stopped(&context, offers::list_resources(self));
-        let items = in_request_span("resources/list", &context, listing).await?;
-        Ok(ListResourcesResult::with_all_items(items))
-    }
-
-    async fn list_resource_templates(
-        &self,
-        page: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        self.require_resources::<ListResourceTemplatesRequestMethod>()?;
-        only_page(page)?;
-        let listing = self.until_stopped(&context, offers::list_templates(self));
-        let items = in_request_span("resources/templates/list", &context, listing).await?;
-        Ok(ListResourceTemplatesResult::with_all_items(items))
-    }
-
-    async fn read_resource(
-        &self,
-        request: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
-        self.require_resources::<ReadResourceRequestMethod>()?;
-        let answer = self.until_stopped(&context, offers::read_resource(self, request, &context));
-        in_request_span("resources/read", &context, answer).await?
-    }
-
-    async fn list_prompts(
-        &self,
-        page: Option<PaginatedRequestParams>,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
-        self.require_prompts::<ListPromptsRequestMethod>()?;
-        only_page(page)?;
-        let listing = self.until_stopped(&context, offers::list_prompts(self));
-        let items = in_request_span("prompts/list", &context, listing).await?;
-        Ok(ListPromptsResult::with_all_items(items))
-    }
-
-    async fn get_prompt(
-        &self,
-        request: GetPromptRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<GetPromptResponse, ErrorData> {
-        self.require_prompts::<GetPromptRequestMethod>()?;
-        let answer = self.until_stopped(&context, offers::get_prompt(self, request, &context));
-        in_request_span("prompts/get", &context, answer).await?
-    }
-
-    async fn set_level(
-        &self,
-        request: SetLevelRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
-        *self.log_level.lock().unwrap_or_else(PoisonError::into_inner) = request.level;
-        Ok(())
-    }
-
-    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.report_changes(context.peer);
-    }
-
-    fn accepted_subscription_filter(
-        &self,
-        _requested: &SubscriptionFilter,
-    ) -> Option<SubscriptionFilter> {
-        Some(
-            SubscriptionFilter::builder()
-                .tools_list_changed()
-                .resources_list_changed()
-                .prompts_list_changed()
-                .build(),
-        )
-    }
-
-    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = pin!(self.server.host().changes());
-        loop {
-            tokio::select! {
-                () = context.cancelled() => return Ok(()),
-                () = self.server.stop_token().cancelled() => return Ok(()),
-                changed = changes.next() => {
-                    let sink = context.sink();
-                    let mut told = vec![sink.notify_tool_list_changed().await];
-                    if offers::has_resources(&self.server) {
-                        told.push(sink.notify_resource_list_changed().await);
-                    }
-                    if offers::has_prompts(&self.server) {
-                        told.push(sink.notify_prompt_list_changed().await);
-                    }
-                    if changed.is_none() || told.iter().any(Result::is_err) {
-                        return Ok(());
-                    }
-                }
-            }
-        }
-    }
-
-    /// A known method whose parameters do not fit arrives here too, because it has no type.
-    async fn on_custom_request(
-        &self,
-        request: CustomRequest,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
-        let method = text::escape_excerpt(&request.method, 100);
-        Err(match request.method.as_str() {
-            // The versions without sessions have removed these.
-            "logging/setLevel" | "initialize" if is_stateless(&context) => {
-                let message = format!("Unknown method: {method}");
-                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
-            }
-            "tools/call" | "tools/list" | "resources/read" | "resources/list" | "prompts/get"
-            | "prompts/list" | "logging/setLevel" | "initialize" => {
-                ErrorData::invalid_params(format!("the parameters of {method} do not fit"), None)
-            }
-            _ => ErrorData::new(
-                ErrorCode::METHOD_NOT_FOUND,
-                format!("Unknown method: {method}"),
-                None,
-            ),
-        })
-    }
-}
-
-/// Every list has one page.
-fn only_page(page: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
-    match page.and_then(|page| page.cursor) {
-        Some(_) => Err(ErrorData::invalid_params("there is one page, without a cursor", None)),
-        None => Ok(()),
-    }
-}
-
 /// The arguments as text. Left out, they are an empty object.
 fn arguments_text(request: &CallToolRequestParams) -> String {
     let arguments = request.arguments.clone().map_or_else(|| json!({}), Value::Object);
@@ -580,7 +391,7 @@ fn question_way(context: &RequestContext<RoleServer>) -> QuestionWay {
 }
 
 /// Whether the request belongs to a version of the protocol without sessions.
-fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+pub(crate) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 

@@ -16,6 +16,7 @@ mod call_result;
 mod calls;
 mod handler;
 mod http;
+mod methods;
 mod offers;
 mod progress;
 mod request_span;
