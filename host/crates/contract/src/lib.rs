@@ -11,6 +11,7 @@
 pub mod call;
 pub mod denial;
 pub mod fix;
+pub mod form;
 pub mod grant_question;
 pub mod json;
 pub mod mangle;
@@ -40,6 +41,9 @@ pub use denial::{
     RequestedScope,
 };
 pub use fix::{FixGrant, FixRule, PolicyFix};
+pub use form::{
+    FieldKind, FieldOption, FormAnswer, FormField, FormQuestion, TextFormat, TypedValueError,
+};
 pub use grant_question::{GrantAnswer, GrantChoice, GrantQuestion, GrantScope};
 pub use mangle::NameTable;
 pub use name::{NameError, PluginName, ToolId, ToolName};
