@@ -10,15 +10,16 @@ use sallyport_contract::{ApprovalAnswer, Consent, LOCAL_USER, text};
 use sallyport_runtime::{
     config::ConfigFlags,
     gate::{
+        form_values::check_form_values,
         now_ms,
         question_answer::{self, QuestionAnswerError},
-        sealed_question::{AnswerWord, SealedQuestion},
+        sealed_question::{AnswerDetails, AnswerWord, SealedQuestion},
     },
     question_text::question_text,
 };
 use sallyport_store::{HostStore, StoredAnswer, StoredQuestion};
 use sallyport_terminal::{card::subject_line, listing::ListRow};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     args::{OutputArgs, OutputFormat},
@@ -76,6 +77,10 @@ pub(super) enum ApprovalCommand {
         /// The reason of a no, for the model
         #[arg(long, value_name = "TEXT", requires = "answer")]
         reason: Option<String>,
+        /// The values for the question of an MCP server: a JSON object with the fields that `approval
+        /// show` printed
+        #[arg(long, value_name = "JSON", requires = "answer")]
+        values: Option<String>,
     },
 }
 
@@ -104,14 +109,16 @@ pub(super) async fn run_approval_command(
         ApprovalCommand::Show { id, output } => {
             show_question(&find_question(&store, id).await?, output.output, out)
         }
-        ApprovalCommand::Answer { id, answer, hash, folder, reason } => {
+        ApprovalCommand::Answer { id, answer, hash, folder, reason, values } => {
             let stored = find_question(&store, id).await?;
             let question = open_seal(&stored)?;
-            let folder = folder.as_deref();
+            let values = values.as_deref().map(read_values).transpose()?;
+            let (folder, reason) = (folder.as_deref(), reason.as_deref());
             let answer = match answer {
                 Some(word) => {
                     check_hash(*word, hash.as_deref(), &stored)?;
-                    given_answer(&question, *word, folder, reason.as_deref())?
+                    let details = AnswerDetails { folder, reason, values: values.as_ref() };
+                    given_answer(&question, *word, details)?
                 }
                 None => asked_answer(&question, folder, out).await?,
             };
@@ -172,7 +179,12 @@ fn show_question(
     out.print_line(&format!("hash: {}", stored.hash));
     let words = question.offered_words().join("|");
     let command = format!("sallyport approval answer {} {words} --hash {}", stored.id, stored.hash);
-    out.print_hint(&format!("answer with: {command}"));
+    let values = if question.request.needs_folder() || !question.request.needs_input() {
+        ""
+    } else {
+        " --values JSON"
+    };
+    out.print_hint(&format!("answer with: {command}{values}"));
     Ok(ExitStatus::Done)
 }
 
@@ -249,15 +261,34 @@ fn check_hash(
 fn given_answer(
     question: &SealedQuestion,
     word: AnswerWord,
-    folder: Option<&str>,
-    reason: Option<&str>,
+    details: AnswerDetails<'_>,
 ) -> Result<ApprovalAnswer, CommandFailure> {
-    question.answer_for_word(word, folder, reason).ok_or_else(|| {
+    question.answer_for_word(word, details).ok_or_else(|| {
         let offered = question.offered_words().join(", ");
-        let message = match question.request.needs_folder() {
-            true if folder.is_none() => "the grant needs a folder, --folder FOLDER".to_owned(),
-            _ => format!("the question offers {offered}, and a folder only for a grant of one"),
+        let problems = question
+            .request
+            .form_question()
+            .zip(details.values)
+            .and_then(|(form, values)| check_form_values(form, values).err());
+        let message = match (problems, question.request.needs_folder()) {
+            (Some(problems), _) => format!("the values do not fit: {}", problems.join("; ")),
+            (None, true) if details.folder.is_none() => {
+                "the grant needs a folder, --folder FOLDER".to_owned()
+            }
+            (None, _) if question.request.needs_input() => {
+                "the question needs values for its fields, --values JSON".to_owned()
+            }
+            (None, _) => {
+                format!("the question offers {offered}, and a folder only for a grant of one")
+            }
         };
+        CommandFailure::new(ExitStatus::Usage, text::escape_line(&message))
+    })
+}
+
+fn read_values(json: &str) -> Result<Map<String, Value>, CommandFailure> {
+    serde_json::from_str(json).map_err(|error| {
+        let message = format!("--values is not a JSON object: {error}");
         CommandFailure::new(ExitStatus::Usage, message)
     })
 }
@@ -328,6 +359,7 @@ fn answer_words(answer: &ApprovalAnswer) -> &'static str {
         (_, Some(GrantScope::Once)) => "once",
         (_, Some(GrantScope::Session)) => "until the session ends",
         (_, Some(GrantScope::Always)) => "always",
+        (ApprovalAnswer::Form(_), None) => "filled in",
         _ => "no",
     }
 }

@@ -3,12 +3,16 @@
 use std::{fmt::Display, time::Duration};
 
 use sallyport_contract::{
-    ApprovalRequest, ApprovalSubject, CallReport, Denial, GrantQuestion, Outcome, PolicyFix,
+    ApprovalRequest, ApprovalSubject, CallReport, Denial, Outcome, PolicyFix,
     services::PluginNotice, text,
 };
 
 use sallyport_policy::UngrantedRequest;
-use sallyport_runtime::{gate::missing_grants, registry::RegisteredPlugin};
+use sallyport_runtime::{
+    gate::missing_grants,
+    question_text::{form_title, question_parts},
+    registry::RegisteredPlugin,
+};
 use sallyport_terminal::card::request_lines;
 use serde_json::Value;
 
@@ -151,14 +155,18 @@ pub(super) fn print_approval_request(request: &ApprovalRequest, out: &CliOutput)
             format!("{} wants {}", call.tool.plugin, text::escape_excerpt(what, SUBJECT_CHARS_MAX))
         }
         ApprovalSubject::Grant(question) => text::escape_excerpt(&question.what, SUBJECT_CHARS_MAX),
+        ApprovalSubject::Form(_) => form_title(call),
     });
+    for line in request.form_question().into_iter().flat_map(|form| form.message.split('\n')) {
+        // The bar keeps the server's words from looking like a part of the question.
+        out.print_detail(&format!("           │ {}", text::escape_line(line)));
+    }
     let version = &request.plugin_version;
     out.print_detail(&format!("plugin     {} {version}, digest {digest}…", call.tool.plugin));
     if request.subject != ApprovalSubject::Call {
         out.print_detail(&format!("tool       {}", call.tool));
     }
-    let parts = request.grant_question().map(GrantQuestion::labeled_parts).unwrap_or_default();
-    for (name, part) in parts {
+    for (name, part) in question_parts(request) {
         out.print_detail(&format!("{name:10} {}", text::escape_line(&part)));
     }
     if let Some(shown) = &request.request {

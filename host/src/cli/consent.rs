@@ -3,7 +3,7 @@
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest, BoxFuture, Consent, PluginName, text};
 use sallyport_terminal::card::{is_summary_cut, subject_line};
 
-use super::{call_display, output::CliOutput};
+use super::{call_display, form, output::CliOutput};
 
 /// Most characters of the subject above the prompt.
 const SUBJECT_CHARS_MAX: usize = 100;
@@ -28,7 +28,8 @@ impl Consent for TerminalConsent {
             loop {
                 let line = tokio::task::spawn_blocking(read_line).await.ok().flatten();
                 if !shown_question.must_show_rest(&request, line.as_deref()) {
-                    return parse_answer(line.as_deref(), request.rule.is_some());
+                    let answer = parse_answer(line.as_deref(), request.rule.is_some());
+                    return form::fill_in(&request, answer, self.out).await;
                 }
                 self.out.discard_typed_input();
                 shown_question.show_rest(&request, &self.out);
@@ -74,6 +75,12 @@ impl ShownQuestion {
     fn print_prompt(self, request: &ApprovalRequest, out: &CliOutput) {
         if let Some(line) = subject_line(request, SUBJECT_CHARS_MAX) {
             out.print_block(&line);
+        }
+        if let Some(form) = request.form_question() {
+            return out.print_note_piece(match form.needs_values() {
+                true => "fill it in? [y]es / [n]o / no, REASON: ",
+                false => "agree? [y]es / [n]o / no, REASON: ",
+            });
         }
         out.print_note_piece(match (self.is_complete, &request.rule) {
             (false, _) => "not everything is shown: [?] show the rest / [n]o / no, REASON: ",
@@ -128,7 +135,8 @@ pub(super) fn read_confirmation(out: &CliOutput) -> bool {
         && matches!(parse_answer(read_line().as_deref(), false), ApprovalAnswer::Once)
 }
 
-fn read_line() -> Option<String> {
+/// Reads a line from the terminal.
+pub(super) fn read_line() -> Option<String> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).ok()?;
     Some(line)

@@ -24,6 +24,7 @@ mod events;
 mod examples;
 mod excerpt;
 mod exit;
+mod form;
 mod guided_setup;
 mod help;
 mod listen;

@@ -1,6 +1,7 @@
 //! The page as HTML. All texts are escaped where they are inserted.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use sallyport_contract::FormQuestion;
 use sallyport_runtime::{
     gate::sealed_question::{AnswerWord, SealedQuestion},
     question_text::question_text,
@@ -87,6 +88,11 @@ fn question_card(stored: &StoredQuestion, now_ms: u64) -> Markup {
     html! {
         article {
             @match (&question, &text) {
+                (Some(question), Some(text)) if needs_values(question) => {
+                    pre { (text) }
+                    p { "The values cannot be filled in here. Answer it where it was asked." }
+                    (refusal_form(stored))
+                }
                 (Some(question), Some(text)) => {
                     pre { (text) }
                     (answer_form(stored, question))
@@ -99,6 +105,10 @@ fn question_card(stored: &StoredQuestion, now_ms: u64) -> Markup {
             small { "Expires in " (minutes) " min. Hash " (&stored.hash[..16.min(stored.hash.len())]) }
         }
     }
+}
+
+fn needs_values(question: &SealedQuestion) -> bool {
+    question.request.form_question().is_some_and(FormQuestion::needs_values)
 }
 
 fn answer_form(stored: &StoredQuestion, question: &SealedQuestion) -> Markup {

@@ -156,8 +156,13 @@ async fn take_answer(
     let (true, Some(id), Some(word)) = (is_form, value("id"), word) else {
         return page(StatusCode::BAD_REQUEST, html::message("This is not an answer."));
     };
-    let given =
-        GivenAnswer { word, hash: value("hash"), folder: value("folder"), reason: value("reason") };
+    let given = GivenAnswer {
+        word,
+        hash: value("hash"),
+        folder: value("folder"),
+        reason: value("reason"),
+        values: None,
+    };
     match enter_answer(&state, &id, &given).await {
         Ok(()) => page(StatusCode::OK, html::answered(html::answer_words(word))),
         Err(error) => page(StatusCode::CONFLICT, html::answered(&error.to_string())),

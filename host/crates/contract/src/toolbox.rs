@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     call::{Admission, RequestedCall},
+    form::{FormAnswer, FormQuestion},
     grant_question::{GrantAnswer, GrantChoice, GrantQuestion, GrantScope},
     outcome::CallReport,
     preview::RequestPreview,
@@ -127,6 +128,8 @@ pub enum ApprovalSubject {
     },
     /// A grant that the running call lacks; the call waits for the answer.
     Grant(GrantQuestion),
+    /// A question that the plugin's server asks during the call, which waits for the answer.
+    Form(FormQuestion),
 }
 
 /// The user's answer.
@@ -141,6 +144,8 @@ pub enum ApprovalAnswer {
     Always,
     /// Yes to a choice of a question about a grant. The answers above mean its first choice.
     Grant(GrantAnswer),
+    /// The values for a question of a server. Without fields, [`Self::Once`] means the same.
+    Form(FormAnswer),
     /// No, perhaps with a reason for the model.
     No {
         /// The user's own words.
@@ -156,12 +161,29 @@ impl ApprovalRequest {
     pub fn grant_question(&self) -> Option<&GrantQuestion> {
         match &self.subject {
             ApprovalSubject::Grant(question) => Some(question),
-            ApprovalSubject::Call | ApprovalSubject::Access { .. } => None,
+            ApprovalSubject::Call | ApprovalSubject::Access { .. } | ApprovalSubject::Form(_) => {
+                None
+            }
         }
     }
 
-    /// Whether a yes has to name a folder. A front end that cannot ask for one has nobody to answer
-    /// the question.
+    /// The question of a server, if it is one.
+    pub fn form_question(&self) -> Option<&FormQuestion> {
+        match &self.subject {
+            ApprovalSubject::Form(question) => Some(question),
+            ApprovalSubject::Call | ApprovalSubject::Access { .. } | ApprovalSubject::Grant(_) => {
+                None
+            }
+        }
+    }
+
+    /// Whether a yes has to bring something that the user types: a folder, or the values of a form.
+    /// A front end that cannot read it has nobody to answer the question.
+    pub fn needs_input(&self) -> bool {
+        self.needs_folder() || self.form_question().is_some_and(FormQuestion::needs_values)
+    }
+
+    /// Whether a yes has to name a folder.
     pub fn needs_folder(&self) -> bool {
         let first = self.grant_question().and_then(|question| question.choices.first());
         first.is_some_and(GrantChoice::needs_folder)
@@ -171,7 +193,16 @@ impl ApprovalRequest {
 impl ApprovalAnswer {
     /// Returns true for a yes of any scope.
     pub fn is_yes(&self) -> bool {
-        matches!(self, Self::Once | Self::Session | Self::Always | Self::Grant(_))
+        matches!(self, Self::Once | Self::Session | Self::Always | Self::Grant(_) | Self::Form(_))
+    }
+
+    /// The answer without the values that a user filled in, for records.
+    #[must_use]
+    pub fn without_values(&self) -> Self {
+        match self {
+            Self::Form(_) => Self::Once,
+            other => other.clone(),
+        }
     }
 
     /// Returns the grant that the answer gives in reply to a question about one.
@@ -182,7 +213,7 @@ impl ApprovalAnswer {
             Self::Session => first(GrantScope::Session),
             Self::Always => first(GrantScope::Always),
             Self::Grant(answer) => Some(answer.clone()),
-            Self::No { .. } | Self::Nobody => None,
+            Self::Form(_) | Self::No { .. } | Self::Nobody => None,
         }
     }
 }

@@ -6,8 +6,8 @@
 use serde_json::Value;
 
 use sallyport_contract::{
-    ApprovalRequest, ApprovalSubject, BodyEncoding, GrantQuestion, RequestPreview,
-    fix::FOLDER_PLACEHOLDER, text,
+    ApprovalRequest, ApprovalSubject, BodyEncoding, FormQuestion, GrantQuestion, RequestPreview,
+    RequestedCall, fix::FOLDER_PLACEHOLDER, text,
 };
 
 /// Longest question, in bytes. Nobody reads a longer one, and a yes to a part is not a yes to all.
@@ -49,6 +49,7 @@ fn question_lines(request: &ApprovalRequest) -> Vec<String> {
         ApprovalSubject::Grant(question) => {
             format!("Grant what is missing? {}", text::escape_line(&question.what))
         }
+        ApprovalSubject::Form(_) => form_title(call),
     };
     let digest: String = request.plugin_digest.chars().take(DIGEST_CHARS).collect();
     let version = text::escape_line(&request.plugin_version);
@@ -58,8 +59,12 @@ fn question_lines(request: &ApprovalRequest) -> Vec<String> {
         lines.push(format!("tool: {}", call.tool));
     }
     lines.extend(request.request.iter().flat_map(|shown| request_lines(shown)));
-    let parts = request.grant_question().map(GrantQuestion::labeled_parts).unwrap_or_default();
-    lines.extend(parts.iter().map(|(name, part)| format!("{name}: {}", text::escape_line(part))));
+    lines.extend(request.form_question().into_iter().flat_map(|form| marked_lines(&form.message)));
+    lines.extend(
+        question_parts(request)
+            .iter()
+            .map(|(name, part)| format!("{name}: {}", text::escape_line(part))),
+    );
     lines.extend(argument_lines(&call.arguments));
     lines.extend(request.capabilities.iter().map(|one| format!("can: {}", text::escape_line(one))));
     lines.push(format!("asked because: {}", text::escape_line(&request.reason)));
@@ -68,6 +73,20 @@ fn question_lines(request: &ApprovalRequest) -> Vec<String> {
         lines.extend(marked_lines(rule));
     }
     lines
+}
+
+/// The first line of the question of a server. It says who reads the answer.
+pub fn form_title(call: &RequestedCall) -> String {
+    format!("The MCP server of {} asks you. It reads what you answer.", call.tool.plugin)
+}
+
+/// The parts that the user decides about, each after its name, if the question is about a grant or
+/// asked by a server.
+pub fn question_parts(request: &ApprovalRequest) -> Vec<(&'static str, String)> {
+    let of_grant = request.grant_question().map(GrantQuestion::labeled_parts);
+    of_grant
+        .or_else(|| request.form_question().map(FormQuestion::labeled_parts))
+        .unwrap_or_default()
 }
 
 /// One line for each argument.

@@ -21,6 +21,7 @@ use sallyport_runtime::{
 use sallyport_store::StoredQuestion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::{
     access::RequestCaller,
@@ -72,6 +73,8 @@ pub(crate) struct AnswerToGive {
     folder: Option<String>,
     /// The reason of a no, for the model.
     reason: Option<String>,
+    /// The values, for the question of an MCP server.
+    values: Option<Map<String, Value>>,
 }
 
 /// The answer counts.
@@ -112,10 +115,12 @@ pub(crate) async fn answer(
     JsonBody(given): JsonBody<AnswerToGive>,
 ) -> Result<JsonReply<AnswerTaken>, Problem> {
     let stored = find_question(&service, &caller.user, &id).await?;
-    let AnswerToGive { answer: word, hash, folder, reason } = given;
-    let (is_yes, is_always) = (word != AnswerWord::No, word == AnswerWord::Always);
+    let AnswerToGive { answer: word, hash, folder, reason, values } = given;
+    // What an MCP server asks of a user is not an approval, so its user answers in any role.
+    let is_own_form = values.is_some() && stored.user == caller.user.name;
+    let (is_yes, is_always) = (word != AnswerWord::No && !is_own_form, word == AnswerWord::Always);
     check_answer_role(is_yes, is_always, caller.user.role)?;
-    let given = GivenAnswer { word, hash, folder, reason };
+    let given = GivenAnswer { word, hash, folder, reason, values };
     let carrier = format!("{} over the service", caller.user.name);
     let questions = &*service.host.store().questions;
     match answer_question(questions, &stored, &given, &carrier).await {

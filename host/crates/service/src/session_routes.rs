@@ -296,7 +296,9 @@ pub(crate) fn allowed_command(body: Value, role: UserRole) -> Result<FrontEndCom
 fn check_answer(answer: &ApprovalAnswer, role: UserRole) -> Result<(), Problem> {
     let grant_scope = answer.grant().map(|grant| grant.scope);
     let is_always = *answer == ApprovalAnswer::Always || grant_scope == Some(GrantScope::Always);
-    check_answer_role(answer.is_yes(), is_always, role)
+    // What an MCP server asks of its user is not an approval.
+    let is_form = matches!(answer, ApprovalAnswer::Form(_));
+    check_answer_role(answer.is_yes() && !is_form, is_always, role)
 }
 
 /// Whether a user with this role may give an answer. Everyone may refuse.

@@ -102,7 +102,9 @@ impl PendingApprovals {
     pub(super) fn admission_call_id(&self, id: u64) -> Option<Option<&str>> {
         self.open.get(&id).map(|ApprovalQuestion { request, .. }| match request.subject {
             ApprovalSubject::Call => Some(request.call.context.call_id.as_str()),
-            ApprovalSubject::Access { .. } | ApprovalSubject::Grant(_) => None,
+            ApprovalSubject::Access { .. }
+            | ApprovalSubject::Grant(_)
+            | ApprovalSubject::Form(_) => None,
         })
     }
 

@@ -96,8 +96,9 @@ pub trait QuestionStore: Send + Sync {
     /// Returns the answer to a question, if there is one.
     async fn find_answer(&self, id: &str) -> Result<Option<StoredAnswer>, StoreError>;
 
-    /// Notes that whoever asked has received the answer. The text of the question is removed.
-    async fn close_question(&self, id: &str) -> Result<(), StoreError>;
+    /// Notes that whoever asked has received the answer. The text of the question is removed. `kept`
+    /// takes the place of the answer, if that has something that nobody else may read.
+    async fn close_question(&self, id: &str, kept: Option<&str>) -> Result<(), StoreError>;
 
     /// Returns whether the answer to a question was received.
     async fn is_received(&self, id: &str) -> Result<bool, StoreError>;

@@ -14,6 +14,7 @@ use sallyport_terminal::{
 use serde_json::Value;
 
 use super::{
+    form_questions::FilledFields,
     inputs::KeyboardInput,
     interactive::{InteractiveChat, NextAction},
     view,
@@ -30,11 +31,14 @@ pub(super) struct PendingQuestion {
     grant_choice: usize,
     /// The folder that the user has named for it.
     folder: Option<String>,
+    /// The values that the user has filled in so far.
+    pub(super) filled: FilledFields,
 }
 
 impl PendingQuestion {
     pub(super) fn new(id: u64, position: CallPosition, request: ApprovalRequest) -> Self {
-        Self { id, position, request, grant_choice: 0, folder: None }
+        let filled = FilledFields::default();
+        Self { id, position, request, grant_choice: 0, folder: None, filled }
     }
 }
 
@@ -51,8 +55,16 @@ impl QuestionQueue {
         self.pending.is_empty()
     }
 
+    /// Notes that the keyboard no longer reads anything for the question on the screen. Returns the
+    /// question if it has this id.
+    pub(super) fn take_input(&mut self, id: u64) -> Option<&mut PendingQuestion> {
+        let shown = self.pending.front_mut().filter(|question| question.id == id)?;
+        self.ticket = None;
+        Some(shown)
+    }
+
     /// Returns the question on the screen if it has this id.
-    fn shown_question(&self, id: u64) -> Option<&PendingQuestion> {
+    pub(super) fn shown_question(&self, id: u64) -> Option<&PendingQuestion> {
         self.pending.front().filter(|question| question.id == id)
     }
 }
@@ -83,8 +95,8 @@ impl InteractiveChat<'_> {
     ///
     /// It interrupts a line that is being typed, because a question from a timer would otherwise
     /// wait until the line is complete.
-    fn show_question(&mut self) {
-        let Some(PendingQuestion { id, position, request, grant_choice, folder }) =
+    pub(super) fn show_question(&mut self) {
+        let Some(PendingQuestion { id, position, request, grant_choice, folder, .. }) =
             self.questions.pending.front()
         else {
             return;
@@ -120,6 +132,7 @@ impl InteractiveChat<'_> {
                     KeyboardInput::Folder(id, input)
                 });
             }
+            editor::CardAnswer::Key(ApprovalChoice::FillIn) => self.start_form(id),
             editor::CardAnswer::Key(ApprovalChoice::NoWithReason) => {
                 let nothing = String::new();
                 self.read_question_input("why not", nothing, move |input| {
@@ -174,12 +187,14 @@ impl InteractiveChat<'_> {
                 let (choice, folder) = (question.grant_choice, question.folder.clone());
                 ApprovalAnswer::Grant(GrantAnswer { scope, choice, folder })
             }
-            ApprovalSubject::Call | ApprovalSubject::Access { .. } => other,
+            ApprovalSubject::Call | ApprovalSubject::Access { .. } | ApprovalSubject::Form(_) => {
+                other
+            }
         }
     }
 
     /// Sends an answer, and shows it below its card, where it stays.
-    async fn send_answer(&mut self, id: u64, answer: ApprovalAnswer) {
+    pub(super) async fn send_answer(&mut self, id: u64, answer: ApprovalAnswer) {
         if let (Some(words), Some(question)) =
             (answer_text(&answer), self.questions.shown_question(id))
         {
@@ -196,7 +211,7 @@ impl InteractiveChat<'_> {
     }
 
     /// Reads a line that the first question needs.
-    fn read_question_input(
+    pub(super) fn read_question_input(
         &mut self,
         name: &str,
         initial: String,
@@ -308,6 +323,7 @@ fn answer_text(answer: &ApprovalAnswer) -> Option<&'static str> {
         ApprovalAnswer::Grant(GrantAnswer { scope: GrantScope::Always, .. }) => {
             Some("[a] granted always")
         }
+        ApprovalAnswer::Form(_) => Some("[f] filled in"),
         ApprovalAnswer::Once => Some("[y] allowed once"),
         ApprovalAnswer::Session => Some("[s] allowed for this session"),
         ApprovalAnswer::Always => Some("[a] allowed always"),

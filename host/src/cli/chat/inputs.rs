@@ -30,6 +30,8 @@ pub(super) enum KeyboardInput {
     Undo(LineInput),
     /// The folder that a question about a grant needs.
     Folder(u64, LineInput),
+    /// The value of the next field of a question with a form.
+    Field(u64, LineInput),
 }
 
 /// Receivers of all inputs that are not session events.

@@ -357,6 +357,7 @@ impl<'a> InteractiveChat<'a> {
             KeyboardInput::Arguments(id, input) => self.handle_edited_arguments(id, input).await,
             KeyboardInput::Reason(id, input) => self.handle_denial_reason(id, input).await,
             KeyboardInput::Folder(id, input) => self.handle_folder(id, input),
+            KeyboardInput::Field(id, input) => self.handle_field(id, input).await,
             KeyboardInput::Undo(input) => {
                 self.handle_undo_answer(input).await;
                 self.read_next_input().await;

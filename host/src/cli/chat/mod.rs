@@ -10,6 +10,7 @@ mod chat_session;
 mod commands;
 mod connect;
 mod event_view;
+mod form_questions;
 mod greeting;
 mod inputs;
 mod interactive;

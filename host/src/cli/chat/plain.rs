@@ -309,7 +309,7 @@ impl PlainChat<'_> {
 
     /// Asks only at a terminal, because a line from a pipe was written before the question.
     async fn ask_question(&mut self, id: u64, request: ApprovalRequest) {
-        if self.out.can_ask && !request.needs_folder() {
+        if self.out.can_ask && !request.needs_input() {
             let shown_question = ShownQuestion::show_question(&request, self.out);
             if self.out.is_stderr_intact() {
                 self.question = Some((id, request, shown_question));

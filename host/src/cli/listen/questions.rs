@@ -43,7 +43,7 @@ impl OpenQuestions {
                 self.with_ui.insert(id);
                 AnswerSource::Ui
             }
-            AnswerSource::Terminal if request.needs_folder() => AnswerSource::Nobody,
+            AnswerSource::Terminal if request.needs_input() => AnswerSource::Nobody,
             AnswerSource::Terminal => {
                 self.at_terminal.push_back((id, request.clone()));
                 AnswerSource::Terminal

@@ -81,7 +81,8 @@ impl ApprovalDesk {
         published: &PublishedQuestion<'_>,
         answer: ApprovalAnswer,
     ) -> ApprovalAnswer {
-        match published.enter_answer(&answer, FRONT_END_CARRIER).await {
+        // The values stay in this program, because nobody else needs them.
+        match published.enter_answer(&answer.without_values(), FRONT_END_CARRIER).await {
             Some(AnswerResult::AnsweredBefore(before)) => {
                 let text = format!("the question was answered before, by {}", before.carrier);
                 (self.message_sink)(&text);
@@ -114,9 +115,12 @@ impl PublishedQuestion<'_> {
         let _running = HookTask(hook);
         loop {
             if let Ok(Some(found)) = self.questions.find_answer(&self.seal.id).await {
+                let answer = self.read_answer(&found);
+                // What the user filled in is for the server alone.
+                let kept = serde_json::to_string(&answer.without_values()).ok();
                 // The one who answered waits to hear that it was received.
-                let _ = self.questions.close_question(&self.seal.id).await;
-                return self.read_answer(&found);
+                let _ = self.questions.close_question(&self.seal.id, kept.as_deref()).await;
+                return answer;
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
@@ -167,7 +171,7 @@ impl Drop for PublishedQuestion<'_> {
             runtime.spawn(async move {
                 let _ = questions.withdraw_question(&id).await;
                 // The text of an answered question goes, too.
-                let _ = questions.close_question(&id).await;
+                let _ = questions.close_question(&id, None).await;
             });
         }
     }

@@ -14,10 +14,10 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process_group};
 use sallyport_contract::ApprovalAnswer;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
-use super::sealed_question::{AnswerWord, QuestionSeal, SealedQuestion};
+use super::sealed_question::{AnswerDetails, AnswerWord, QuestionSeal, SealedQuestion};
 use crate::question_text::question_text;
 
 /// The name of the hook among the carriers of answers.
@@ -53,6 +53,7 @@ struct HookAnswer {
     answer: String,
     folder: Option<String>,
     reason: Option<String>,
+    values: Option<Map<String, Value>>,
 }
 
 impl ApprovalHook {
@@ -78,6 +79,7 @@ impl ApprovalHook {
             "text": text,
             "answers": question.offered_words(),
             "needs_folder": question.request.needs_folder(),
+            "form": question.request.form_question(),
         });
         let output = self.run(format!("{input}\n")).await;
         let output = output.map_err(|source| self.program_error(source))?;
@@ -112,12 +114,14 @@ impl ApprovalHook {
         let program = || self.program.clone();
         let not_an_answer = || HookError::NotAnAnswer { program: program() };
         let read: HookAnswer = serde_json::from_str(output).map_err(|_| not_an_answer())?;
-        let HookAnswer { hash, answer, folder, reason } = read;
+        let HookAnswer { hash, answer, folder, reason, values } = read;
         if hash != seal.hash {
             return Err(HookError::OtherQuestion { program: program() });
         }
-        let answer = AnswerWord::from_word(&answer)
-            .and_then(|word| question.answer_for_word(word, folder.as_deref(), reason.as_deref()));
+        let (folder, reason) = (folder.as_deref(), reason.as_deref());
+        let details = AnswerDetails { folder, reason, values: values.as_ref() };
+        let answer =
+            AnswerWord::from_word(&answer).and_then(|word| question.answer_for_word(word, details));
         answer.ok_or_else(not_an_answer).map(Some)
     }
 

@@ -147,7 +147,7 @@ impl Approver {
                 return Err(denial_by_user(authorization_request, verdict, reason));
             }
             // Nothing was offered that it could choose.
-            ApprovalAnswer::Grant(_) => {
+            ApprovalAnswer::Grant(_) | ApprovalAnswer::Form(_) => {
                 return Err(denial_by_user(authorization_request, verdict, None));
             }
             ApprovalAnswer::Nobody => {
@@ -243,6 +243,7 @@ fn build_approval(
             ApprovalSubject::Call => "call".to_owned(),
             ApprovalSubject::Access { what } => what,
             ApprovalSubject::Grant(question) => question.what,
+            ApprovalSubject::Form(question) => question.message,
         },
         rule: verdict.reason.clone(),
         at_ms: now_ms(),

@@ -11,6 +11,7 @@
 //!   session, and `user_grants` has the policy that results.
 //! - `call_limits`: the limits that count the calls of all plugins together.
 //! - [`question_answer`]: enters the answer of another program.
+//! - [`form_values`]: checks the values of the answer to a question of an MCP server.
 //! - `account`: signs the requests of a plugin in to the account of the call's user.
 //!
 //! The registry consults the gate before a call, and the sandbox does while a call runs.
@@ -21,6 +22,7 @@ pub mod approval_hook;
 pub mod approver;
 pub(crate) mod authorizer;
 mod call_limits;
+pub mod form_values;
 pub(crate) mod grant_desk;
 pub(crate) mod grant_questions;
 pub mod missing_grants;

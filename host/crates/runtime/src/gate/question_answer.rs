@@ -2,10 +2,11 @@
 
 use sallyport_contract::ApprovalAnswer;
 use sallyport_store::{AnswerResult, QuestionStore, StoreError, StoredAnswer, StoredQuestion};
+use serde_json::{Map, Value};
 
 use super::{
     now_ms,
-    sealed_question::{AnswerWord, BrokenSealError, SealedQuestion},
+    sealed_question::{AnswerDetails, AnswerWord, BrokenSealError, SealedQuestion},
 };
 
 /// An answer as it was given.
@@ -19,6 +20,15 @@ pub struct GivenAnswer {
     pub folder: Option<String>,
     /// The reason of a no, for the model.
     pub reason: Option<String>,
+    /// The values, for the question of a server.
+    pub values: Option<Map<String, Value>>,
+}
+
+impl GivenAnswer {
+    fn details(&self) -> AnswerDetails<'_> {
+        let (folder, reason) = (self.folder.as_deref(), self.reason.as_deref());
+        AnswerDetails { folder, reason, values: self.values.as_ref() }
+    }
 }
 
 /// Why an answer does not count.
@@ -28,12 +38,14 @@ pub enum QuestionAnswerError {
     #[error(transparent)]
     Broken(#[from] BrokenSealError),
     /// The question offers other answers.
-    #[error("the question offers {}{}", offered.join(", "), if *needs_folder { "; a yes needs a folder" } else { "" })]
+    #[error("the question offers {}{}", offered.join(", "), needed_text(*needs_folder, *needs_values))]
     NotOffered {
         /// The words that it offers.
         offered: &'static [&'static str],
         /// Whether a yes needs a folder.
         needs_folder: bool,
+        /// Whether a yes needs values that fit its fields.
+        needs_values: bool,
     },
     /// A yes names no question.
     #[error("a yes needs the hash of the question")]
@@ -55,6 +67,14 @@ pub enum QuestionAnswerError {
     Store(#[from] StoreError),
 }
 
+fn needed_text(needs_folder: bool, needs_values: bool) -> &'static str {
+    match (needs_folder, needs_values) {
+        (true, _) => "; a yes needs a folder",
+        (false, true) => "; a yes needs values that fit the fields",
+        (false, false) => "",
+    }
+}
+
 /// Enters an answer, if the question offers it and no other one came first. `carrier` is who gives it.
 ///
 /// # Errors
@@ -67,10 +87,11 @@ pub async fn answer_question(
     carrier: &str,
 ) -> Result<ApprovalAnswer, QuestionAnswerError> {
     let question = SealedQuestion::open(&stored.text, &stored.hash)?;
-    let (folder, reason) = (given.folder.as_deref(), given.reason.as_deref());
-    let answer = question.answer_for_word(given.word, folder, reason).ok_or_else(|| {
-        let (offered, needs_folder) = (question.offered_words(), question.request.needs_folder());
-        QuestionAnswerError::NotOffered { offered, needs_folder }
+    let answer = question.answer_for_word(given.word, given.details()).ok_or_else(|| {
+        let (offered, request) = (question.offered_words(), &question.request);
+        let (needs_folder, needs_values) =
+            (request.needs_folder(), request.form_question().is_some());
+        QuestionAnswerError::NotOffered { offered, needs_folder, needs_values }
     })?;
     check_hash(given, stored)?;
     enter_answer(questions, stored, &answer, carrier).await?;

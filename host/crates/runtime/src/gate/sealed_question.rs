@@ -5,11 +5,12 @@
 
 use std::time::Duration;
 
-use sallyport_contract::{ApprovalAnswer, ApprovalRequest, GrantAnswer, GrantScope};
+use sallyport_contract::{ApprovalAnswer, ApprovalRequest, FormAnswer, GrantAnswer, GrantScope};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::now_ms;
+use super::{form_values::check_form_values, now_ms};
 
 /// Digits of the hash that are the id of a question: few enough to type.
 const ID_CHARS: usize = 10;
@@ -29,6 +30,17 @@ pub enum AnswerWord {
     Always,
     /// Refuse this one.
     No,
+}
+
+/// What comes with an answer.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AnswerDetails<'a> {
+    /// The folder, for a grant that needs one.
+    pub folder: Option<&'a str>,
+    /// The reason of a no, for the model.
+    pub reason: Option<&'a str>,
+    /// The values, for the question of a server.
+    pub values: Option<&'a Map<String, Value>>,
 }
 
 /// A question as it was when it was asked.
@@ -112,13 +124,12 @@ impl SealedQuestion {
     }
 
     /// Returns the answer that a word stands for, or `None` if the question does not offer it.
-    /// `folder` is for a grant that needs one.
     pub fn answer_for_word(
         &self,
         word: AnswerWord,
-        folder: Option<&str>,
-        reason: Option<&str>,
+        details: AnswerDetails<'_>,
     ) -> Option<ApprovalAnswer> {
+        let AnswerDetails { folder, reason, values } = details;
         let scope = match word {
             AnswerWord::Once => GrantScope::Once,
             AnswerWord::Session => GrantScope::Session,
@@ -127,32 +138,42 @@ impl SealedQuestion {
                 return Some(ApprovalAnswer::No { reason: reason.map(str::to_owned) });
             }
         };
-        let answer = match (scope, folder) {
-            (scope, Some(folder)) => {
+        let answer = match (scope, folder, values) {
+            (GrantScope::Once, None, Some(values)) => {
+                ApprovalAnswer::Form(FormAnswer { values: values.clone() })
+            }
+            (_, _, Some(_)) => return None,
+            (scope, Some(folder), None) => {
                 let folder = Some(folder.to_owned());
                 ApprovalAnswer::Grant(GrantAnswer { scope, choice: 0, folder })
             }
-            (GrantScope::Once, None) => ApprovalAnswer::Once,
-            (GrantScope::Session, None) => ApprovalAnswer::Session,
-            (GrantScope::Always, None) => ApprovalAnswer::Always,
+            (GrantScope::Once, None, None) => ApprovalAnswer::Once,
+            (GrantScope::Session, None, None) => ApprovalAnswer::Session,
+            (GrantScope::Always, None, None) => ApprovalAnswer::Always,
         };
         self.offers(&answer).then_some(answer)
     }
 
     /// The words that the question offers.
     pub fn offered_words(&self) -> &'static [&'static str] {
-        match self.request.rule {
-            Some(_) => &["once", "session", "always", "no"],
-            None => &["once", "session", "no"],
+        match (&self.request.rule, self.request.form_question()) {
+            (_, Some(_)) => &["once", "no"],
+            (Some(_), None) => &["once", "session", "always", "no"],
+            (None, None) => &["once", "session", "no"],
         }
     }
 
     /// Whether the question offers an answer. Nothing else counts, whoever gives it.
     pub(crate) fn offers(&self, answer: &ApprovalAnswer) -> bool {
         let has_rule = self.request.rule.is_some();
+        let (needs_input, form) = (self.request.needs_input(), self.request.form_question());
         match answer {
-            ApprovalAnswer::Once | ApprovalAnswer::Session => !self.request.needs_folder(),
-            ApprovalAnswer::Always => has_rule && !self.request.needs_folder(),
+            ApprovalAnswer::Once => !needs_input,
+            ApprovalAnswer::Session => !needs_input && form.is_none(),
+            ApprovalAnswer::Always => has_rule && !needs_input && form.is_none(),
+            ApprovalAnswer::Form(FormAnswer { values }) => {
+                form.is_some_and(|form| check_form_values(form, values).is_ok())
+            }
             ApprovalAnswer::Grant(GrantAnswer { scope, folder, .. }) => {
                 self.request.grant_question().is_some()
                     && (has_rule || *scope != GrantScope::Always)
@@ -170,7 +191,10 @@ fn hash_text(text: &str) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use sallyport_contract::{ApprovalSubject, RequestedCall, ToolCallContext};
+    use sallyport_contract::{
+        ApprovalSubject, FieldKind, FormField, FormQuestion, RequestedCall, ToolCallContext,
+    };
+    use serde_json::json;
 
     use super::*;
 
@@ -224,7 +248,8 @@ pub(crate) mod tests {
             let question = SealedQuestion::new(request(rule), Duration::from_secs(60));
             let answer = |folder, reason| {
                 let known = AnswerWord::from_word(word)?;
-                question.answer_for_word(known, folder, reason)
+                let details = AnswerDetails { folder, reason, values: None };
+                question.answer_for_word(known, details)
             };
             assert_eq!(answer(None, Some("why")), want, "{word} {rule:?}");
             let offered = question.offered_words().contains(&word);
@@ -232,6 +257,51 @@ pub(crate) mod tests {
             if word != "no" {
                 assert_eq!(answer(Some("/tmp"), None), None, "it is not about a grant: {word}");
             }
+        }
+    }
+
+    #[test]
+    fn a_question_of_a_server_is_answered_with_values_that_fit() {
+        let kind = FieldKind::Text { min_chars: None, max_chars: Some(3), format: None };
+        let field = FormField {
+            name: "a".to_owned(),
+            title: None,
+            description: None,
+            required: true,
+            default: None,
+            kind,
+        };
+        let no = Some(ApprovalAnswer::No { reason: None });
+        let filled = |values: Value| {
+            let values = values.as_object().unwrap().clone();
+            Some(ApprovalAnswer::Form(FormAnswer { values }))
+        };
+        let rows = [
+            (true, "once", Some(json!({ "a": "xyz" })), filled(json!({ "a": "xyz" }))),
+            (true, "once", Some(json!({ "a": "wxyz" })), None),
+            (true, "once", Some(json!({ "a": 1 })), None),
+            (true, "once", Some(json!({ "a": "x", "b": 1 })), None),
+            (true, "once", Some(json!({})), None),
+            (true, "once", None, None),
+            (true, "session", Some(json!({ "a": "xyz" })), None),
+            (true, "session", None, None),
+            (true, "no", None, no.clone()),
+            (false, "once", None, Some(ApprovalAnswer::Once)),
+            (false, "once", Some(json!({})), filled(json!({}))),
+            (false, "once", Some(json!({ "a": "x" })), None),
+            (false, "session", None, None),
+            (false, "no", None, no),
+        ];
+        for (has_field, word, values, want) in rows {
+            let fields = has_field.then(|| field.clone()).into_iter().collect();
+            let form = FormQuestion { message: "Which?".to_owned(), page: None, fields };
+            let request = ApprovalRequest { subject: ApprovalSubject::Form(form), ..request(None) };
+            let question = SealedQuestion::new(request, Duration::from_secs(60));
+            let map = values.as_ref().and_then(Value::as_object);
+            let details = AnswerDetails { values: map, ..AnswerDetails::default() };
+            let known = AnswerWord::from_word(word).unwrap();
+            let answer = question.answer_for_word(known, details);
+            assert_eq!(answer, want, "{has_field} {word} {values:?}");
         }
     }
 }

@@ -89,7 +89,8 @@ impl PluginAuthorizer {
                 turn.record_refusal(Vec::new(), reason.clone());
                 return Err(refused(service, reason));
             }
-            Some(ApprovalAnswer::Nobody | ApprovalAnswer::Grant(_)) | None => {
+            Some(ApprovalAnswer::Nobody | ApprovalAnswer::Grant(_) | ApprovalAnswer::Form(_))
+            | None => {
                 return Err(error.into_call_failure());
             }
         }

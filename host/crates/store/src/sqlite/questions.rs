@@ -68,10 +68,11 @@ impl QuestionStore for SqliteStore {
         self.read(move |connection| find_answer_in(connection, &id)).await
     }
 
-    async fn close_question(&self, id: &str) -> Result<(), StoreError> {
-        let id = id.to_owned();
-        let sql = "UPDATE question SET received = 1, text = '' WHERE id = ?1";
-        self.write(move |connection| connection.execute(sql, [id])).await.map(drop)
+    async fn close_question(&self, id: &str, kept: Option<&str>) -> Result<(), StoreError> {
+        let (id, kept) = (id.to_owned(), kept.map(str::to_owned));
+        let sql = "UPDATE question SET received = 1, text = '', answer = coalesce(?2, answer)
+            WHERE id = ?1";
+        self.write(move |connection| connection.execute(sql, params![id, kept])).await.map(drop)
     }
 
     async fn is_received(&self, id: &str) -> Result<bool, StoreError> {

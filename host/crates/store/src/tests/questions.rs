@@ -43,7 +43,7 @@ fn only_the_first_fitting_answer_counts() {
     assert_eq!(store.find_answer("q").wait().unwrap(), Some(answer("me", late - 1)));
     assert!(!store.is_received("q").wait().unwrap());
     store.withdraw_question("q").wait().unwrap();
-    store.close_question("q").wait().unwrap();
+    store.close_question("q", None).wait().unwrap();
     assert!(store.is_received("q").wait().unwrap(), "an answer is not withdrawn");
     assert!(store.open_questions(USER, NOW_MS).wait().unwrap().is_empty());
 }

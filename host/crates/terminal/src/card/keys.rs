@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use sallyport_contract::{ApprovalRequest, ApprovalSubject};
+use sallyport_contract::{ApprovalRequest, ApprovalSubject, FormQuestion};
 
 use crate::style::StyledLine;
 
@@ -23,6 +23,8 @@ pub enum ApprovalChoice {
     Wider,
     /// Name the folder that is granted. It is not an answer yet.
     NameFolder,
+    /// Fill in the form. It is not an answer yet.
+    FillIn,
     /// No.
     No,
     /// No, with a reason that the user types next.
@@ -57,7 +59,11 @@ pub struct ApprovalOptions {
     pub wider: bool,
     /// The grant is of a folder that the user chooses.
     pub folder: bool,
-    /// That folder is not named yet, so there is nothing to approve.
+    /// There is a form to fill in.
+    pub form: bool,
+    /// An approval holds for this question only.
+    pub is_single: bool,
+    /// The folder is not named yet, or the form not filled in, so there is nothing to approve.
     pub is_incomplete: bool,
 }
 
@@ -66,8 +72,11 @@ impl ApprovalOptions {
     pub fn from_request(request: &ApprovalRequest) -> Self {
         let is_role = request.call.tool.tool.as_str().starts_with(ROLE_PREFIX);
         let edit = request.subject == ApprovalSubject::Call && !is_role;
-        let (wider, folder, is_incomplete) = (false, false, false);
-        Self { always: request.rule.is_some(), edit, wider, folder, is_incomplete }
+        let (always, wider, folder) = (request.rule.is_some(), false, false);
+        let form_question = request.form_question();
+        let form = form_question.is_some_and(FormQuestion::needs_values);
+        let is_single = form_question.is_some();
+        Self { always, edit, wider, folder, form, is_single, is_incomplete: form }
     }
 
     /// The lines that list the keys. They wrap only between keys.
@@ -88,15 +97,20 @@ impl ApprovalOptions {
         lines
     }
 
+    fn offers_session(&self) -> bool {
+        !self.is_incomplete && !self.is_single
+    }
+
     fn offers_always(&self) -> bool {
-        self.always && !self.is_incomplete
+        self.always && self.offers_session()
     }
 
     fn key_labels(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let keys = [
             (self.folder, "f", "name the folder"),
+            (self.form, "f", "fill in"),
             (!self.is_incomplete, "y", "once"),
-            (!self.is_incomplete, "s", "this session"),
+            (self.offers_session(), "s", "this session"),
             (self.offers_always(), "a", "always"),
             (self.wider, "w", "next grant"),
             (self.edit, "e", "edit arguments"),
@@ -126,10 +140,11 @@ pub fn choice_for_key(event: KeyEvent, options: &ApprovalOptions) -> ApprovalCho
 fn choice_for_letter(letter: char, options: &ApprovalOptions) -> ApprovalChoice {
     match letter {
         'y' if !options.is_incomplete => ApprovalChoice::Once,
-        's' if !options.is_incomplete => ApprovalChoice::Session,
+        's' if options.offers_session() => ApprovalChoice::Session,
         'a' if options.offers_always() => ApprovalChoice::Always,
         'w' if options.wider => ApprovalChoice::Wider,
         'f' if options.folder => ApprovalChoice::NameFolder,
+        'f' if options.form => ApprovalChoice::FillIn,
         'e' if options.edit => ApprovalChoice::Edit,
         'n' => ApprovalChoice::No,
         'r' => ApprovalChoice::NoWithReason,

@@ -6,6 +6,7 @@ use sallyport_contract::{ApprovalRequest, ApprovalSubject, RequestPreview, text}
 use super::{
     argument::{self, DetailLevel},
     file_change::FileChange,
+    form::{form_rows, form_title},
     grant::ShownGrant,
     keys::ApprovalOptions,
     request,
@@ -146,6 +147,9 @@ impl ApprovalCard {
         if self.request.subject != ApprovalSubject::Call {
             rows.push_line("tool", StyledLine::plain(self.request.call.tool.to_string()));
         }
+        if let Some(form) = self.request.form_question() {
+            form_rows(form).into_iter().for_each(|(name, lines)| rows.push_lines(name, lines));
+        }
         if let Some(grant) = &self.grant {
             grant.rows().into_iter().for_each(|(name, lines)| rows.push_lines(name, lines));
         }
@@ -191,7 +195,11 @@ impl ApprovalCard {
     fn title_line(&self, detail_level: DetailLevel) -> StyledLine {
         let position_text =
             self.position.map(|QuestionPosition { index, count }| format!(" {index} of {count}"));
-        let kind = if self.grant.is_some() { "missing grant" } else { "approval" };
+        let kind = match &self.request.subject {
+            ApprovalSubject::Grant(_) => "missing grant",
+            ApprovalSubject::Form(_) => "question",
+            ApprovalSubject::Call | ApprovalSubject::Access { .. } => "approval",
+        };
         let mut line =
             StyledLine::styled(format!("{kind}{}: ", position_text.unwrap_or_default()), TITLE);
         line.push(&self.title_text(detail_level), Style::new().bold());
@@ -214,6 +222,7 @@ impl ApprovalCard {
             (ApprovalSubject::Grant(question), DetailLevel::Full) => {
                 text::escape_line(&question.what)
             }
+            (ApprovalSubject::Form(_), _) => form_title(tool),
         }
     }
 
@@ -248,6 +257,8 @@ impl ApprovalCard {
             ApprovalSubject::Call => "",
             ApprovalSubject::Access { what } => what,
             ApprovalSubject::Grant(question) => &question.what,
+            // Its lines are escaped already, and may be several.
+            ApprovalSubject::Form(_) => "",
         };
         hides(what)
             || self.request.request.as_deref().is_some_and(request::has_deceptive_text)
@@ -290,7 +301,7 @@ pub(crate) fn count_rows(lines: &[StyledLine], width: usize) -> usize {
 /// Whether the first view of a question omits part of the request.
 pub fn is_summary_cut(request: &ApprovalRequest) -> bool {
     let is_long = match &request.subject {
-        ApprovalSubject::Call => false,
+        ApprovalSubject::Call | ApprovalSubject::Form(_) => false,
         ApprovalSubject::Access { what } => request::is_long(what),
         ApprovalSubject::Grant(question) => request::is_long(&question.what),
     };
@@ -310,6 +321,7 @@ pub fn subject_line(request: &ApprovalRequest, columns: usize) -> Option<String>
         ApprovalSubject::Grant(question) => {
             Some(cut_line(&text::escape_line(&question.what), columns))
         }
+        ApprovalSubject::Form(_) => Some(cut_line(&form_title(&request.call.tool), columns)),
     }
 }
 

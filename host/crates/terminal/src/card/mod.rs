@@ -14,11 +14,15 @@
 //! A card about a missing grant shows one choice at a time, the narrowest first, and asks for the
 //! folder where only the user can name it.
 //!
+//! A card about a question of an MCP server shows the server's words behind a bar, and what the user
+//! is asked to fill in. Each field is then read on a line of its own.
+//!
 //! A key is an answer only if the card offers it. Enter never approves, and neither does any other
 //! key that is easily pressed by accident.
 
 mod argument;
 mod file_change;
+mod form;
 mod grant;
 mod json;
 mod keys;

@@ -16,6 +16,8 @@ const PLAIN: ApprovalOptions = ApprovalOptions {
     edit: false,
     wider: false,
     folder: false,
+    form: false,
+    is_single: false,
     is_incomplete: false,
 };
 

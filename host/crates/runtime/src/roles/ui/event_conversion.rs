@@ -200,7 +200,9 @@ fn request_parts_text(request: &RequestPreview) -> String {
 }
 
 /// Whether a question fits into one event of a UI. The user cannot answer a longer one there, and
-/// an event has no place for a grant.
+/// an event has no place for a grant or a form.
 pub fn fits_in_event(request: &ApprovalRequest) -> bool {
-    request.grant_question().is_none() && access_description(request).len() <= ACCESS_BYTES_MAX
+    request.grant_question().is_none()
+        && request.form_question().is_none()
+        && access_description(request).len() <= ACCESS_BYTES_MAX
 }
