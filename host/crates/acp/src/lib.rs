@@ -18,6 +18,7 @@ mod client_servers;
 mod connection;
 mod event_feed;
 mod file_writes;
+mod form_permission;
 mod output;
 mod permission;
 mod prompt;

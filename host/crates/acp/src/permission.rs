@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
-use sallyport_contract::{ApprovalAnswer, ApprovalRequest, GrantAnswer, GrantScope};
+use sallyport_contract::{ApprovalAnswer, ApprovalRequest, FormQuestion, GrantAnswer, GrantScope};
 use sallyport_runtime::question_text::{question_text, question_with_folder};
 use sallyport_session::FrontEndCommand;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
+    form_permission::{ChosenValue, FieldChoices, filled_answer, form_to_fill},
     output::ClientOutput,
     session::AcpSession,
     updates::{fenced, raw_input, text_content},
@@ -39,8 +40,13 @@ enum ChoiceAnswer {
 /// "Always" is offered only if a rule or a grant can be written.
 fn offered_choices(request: &ApprovalRequest) -> Vec<OfferedChoice> {
     let choice = |id, name, kind, answer| OfferedChoice { id, name, kind, answer };
+    let once = choice("once", "Allow once", "allow_once", ChoiceAnswer::Allow(GrantScope::Once));
+    let refuse = choice("no", "Refuse", "reject_once", ChoiceAnswer::Refuse);
+    if request.form_question().is_some() {
+        return vec![once, refuse];
+    }
     let mut choices = vec![
-        choice("once", "Allow once", "allow_once", ChoiceAnswer::Allow(GrantScope::Once)),
+        once,
         choice(
             "session",
             "Allow until this session ends",
@@ -56,7 +62,7 @@ fn offered_choices(request: &ApprovalRequest) -> Vec<OfferedChoice> {
             ChoiceAnswer::Allow(GrantScope::Always),
         ));
     }
-    choices.push(choice("no", "Refuse", "reject_once", ChoiceAnswer::Refuse));
+    choices.push(refuse);
     choices.push(choice(
         "no-session",
         "Refuse until this session ends",
@@ -95,7 +101,14 @@ impl PermissionQuestion {
         };
         // What cannot be shown whole is not asked.
         let Some(words) = question_text(&shown) else { return ApprovalAnswer::Nobody };
-        let params = self.request_params(&words);
+        if let Some(form) = form_to_fill(&self.request) {
+            return self.fill_in(form, &words).await;
+        }
+        let options = offered_choices(&self.request);
+        let options = options.iter().map(
+            |choice| json!({ "optionId": choice.id, "name": choice.name, "kind": choice.kind }),
+        );
+        let params = self.request_params(&words, options.collect());
         let Ok(response) = self.output.ask(METHOD, &params).await else {
             return ApprovalAnswer::Nobody;
         };
@@ -109,14 +122,28 @@ impl PermissionQuestion {
         }
     }
 
-    fn request_params(&self, words: &str) -> Value {
+    /// Asks field by field. Without a field that can be asked, there is nothing to agree to.
+    async fn fill_in(&self, form: &FormQuestion, words: &str) -> ApprovalAnswer {
+        let fields = FieldChoices::of_form(form).filter(|fields| !fields.is_empty());
+        let Some(fields) = fields else { return ApprovalAnswer::Nobody };
+        let mut values = Map::new();
+        for field in fields {
+            let words = format!("{}\n\n{words}", field.title());
+            let params = self.request_params(&words, field.options());
+            let Ok(response) = self.output.ask(METHOD, &params).await else {
+                return ApprovalAnswer::Nobody;
+            };
+            match field.chosen(&response) {
+                ChosenValue::Value(value) => drop(values.insert(field.name().to_owned(), value)),
+                ChosenValue::LeftOut => {}
+                ChosenValue::Refused => return ApprovalAnswer::No { reason: None },
+            }
+        }
+        filled_answer(values)
+    }
+
+    fn request_params(&self, words: &str, options: Vec<Value>) -> Value {
         let call = &self.request.call;
-        let options: Vec<Value> = offered_choices(&self.request)
-            .iter()
-            .map(
-                |choice| json!({ "optionId": choice.id, "name": choice.name, "kind": choice.kind }),
-            )
-            .collect();
         let mut content = vec![text_content(&fenced(words))];
         content.extend(self.diff.clone());
         json!({

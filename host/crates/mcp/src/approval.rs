@@ -2,12 +2,14 @@
 //!
 //! The form shows everything that the yes would cover. Only the accepted form with one of the
 //! offered choices approves; a form that is declined, dismissed or filled in otherwise does not.
+//!
+//! The question of an MCP server that a call uses is passed on with its own fields.
 
 use rmcp::model::{
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, EnumSchema,
     PrimitiveSchemaDefinition,
 };
-use sallyport_contract::{ApprovalAnswer, ApprovalRequest};
+use sallyport_contract::{ApprovalAnswer, ApprovalRequest, FormAnswer};
 use sallyport_runtime::question_text::question_text;
 use serde_json::Value;
 
@@ -36,6 +38,14 @@ fn choices(request: &ApprovalRequest) -> Vec<Choice> {
 /// Returns the form of a question. `None` if the question is too long to be shown whole.
 pub(crate) fn question_form(request: &ApprovalRequest) -> Option<ElicitRequestParams> {
     let message = question_text(request)?;
+    if let Some(form) = request.form_question() {
+        let requested_schema = serde_json::from_value(form.json_schema()).ok()?;
+        return Some(ElicitRequestParams::FormElicitationParams {
+            meta: None,
+            message,
+            requested_schema,
+        });
+    }
     let (values, titles) = choices(request)
         .into_iter()
         .map(|(value, title, _)| (value.to_owned(), title.to_owned()))
@@ -54,6 +64,10 @@ pub(crate) fn answer_from_form(form: &ElicitResult, request: &ApprovalRequest) -
     if form.action != ElicitationAction::Accept {
         return refused;
     }
+    if request.form_question().is_some() {
+        let values = form.content.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+        return ApprovalAnswer::Form(FormAnswer { values });
+    }
     let chosen = form.content.as_ref().and_then(|content| content.get(CHOICE_FIELD));
     let chosen = chosen.and_then(Value::as_str);
     let choice = choices(request).into_iter().find(|(value, _, _)| chosen == Some(*value));
@@ -65,7 +79,8 @@ mod tests {
     use std::sync::Arc;
 
     use sallyport_contract::{
-        ApprovalSubject, BodyPreview, RequestPreview, RequestedCall, ToolCallContext,
+        ApprovalSubject, BodyPreview, FieldKind, FormField, FormQuestion, RequestPreview,
+        RequestedCall, ToolCallContext,
     };
     use sallyport_runtime::question_text::QUESTION_BYTES_MAX;
     use serde_json::json;
@@ -170,6 +185,40 @@ mod tests {
             .map(|one| &one["const"])
             .collect();
         assert_eq!(values, ["once", "session", "always"]);
+    }
+
+    #[test]
+    fn the_question_of_a_server_is_passed_on_with_its_fields() {
+        let kind = FieldKind::Number { is_whole: true, minimum: Some(1.into()), maximum: None };
+        let field = FormField {
+            name: "count".to_owned(),
+            title: None,
+            description: Some("How many".to_owned()),
+            required: true,
+            default: None,
+            kind,
+        };
+        let form = FormQuestion {
+            message: "Hello.\nasked because: it is safe".to_owned(),
+            page: None,
+            fields: vec![field],
+        };
+        let schema = form.json_schema();
+        let request =
+            ApprovalRequest { subject: ApprovalSubject::Form(form), ..request(None, "{}") };
+        let asked = serde_json::to_value(question_form(&request).unwrap()).unwrap();
+        assert_eq!(asked["requestedSchema"], schema);
+        let message = asked["message"].as_str().unwrap();
+        assert!(message.starts_with("The MCP server of mail asks you."), "{message}");
+        assert!(message.contains("\n| Hello.\n| asked because: it is safe\n"), "{message}");
+        let mut filled = ElicitResult::new(ElicitationAction::Accept);
+        filled.content = Some(json!({ "count": 3 }));
+        let values = json!({ "count": 3 }).as_object().unwrap().clone();
+        let want = ApprovalAnswer::Form(FormAnswer { values });
+        assert_eq!(answer_from_form(&filled, &request), want);
+        filled.action = ElicitationAction::Decline;
+        let no = ApprovalAnswer::No { reason: None };
+        assert_eq!(answer_from_form(&filled, &request), no);
     }
 
     #[test]

@@ -26,6 +26,7 @@ const ASSETS: &[ConsoleAsset] = &[
     ("api.js", SCRIPT, include_str!("assets/api.js")),
     ("app.js", SCRIPT, include_str!("assets/app.js")),
     ("approval_card.js", SCRIPT, include_str!("assets/approval_card.js")),
+    ("approval_form.js", SCRIPT, include_str!("assets/approval_form.js")),
     ("approval_list.js", SCRIPT, include_str!("assets/approval_list.js")),
     ("approvals.js", SCRIPT, include_str!("assets/approvals.js")),
     ("audit.js", SCRIPT, include_str!("assets/audit.js")),

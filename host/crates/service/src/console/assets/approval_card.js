@@ -2,6 +2,7 @@
 
 import { path, post } from "./api.js";
 import { refreshApprovals } from "./approval_list.js";
+import { questionForm } from "./approval_form.js";
 import { block, button, element, field, pretty, time, unfolding, visible } from "./dom.js";
 
 /** The roles, the least first. */
@@ -24,7 +25,8 @@ export function approvalCard(card, user) {
   const trouble = element("p", { class: "trouble", role: "alert", hidden: true });
   const folder = needsFolder(question) && element("input", { type: "text", autocomplete: "off", spellcheck: "false" });
   const reason = element("input", { type: "text", autocomplete: "off", maxlength: "1000" });
-  const inputs = { folder, reason, trouble };
+  const form = question.fields?.length ? questionForm(question.fields) : null;
+  const inputs = { folder, form, reason, trouble };
   const title = element("h2", {}, titleOf(question));
   return element(
     "article", { class: "approval", "data-id": card.id },
@@ -34,6 +36,7 @@ export function approvalCard(card, user) {
     unfolding("Arguments as JSON", () => block(pretty(question.arguments))),
     changes(question),
     folder && field("Folder to grant", folder, "The folder on the machine of the service."),
+    form?.box,
     field("Reason for a denial (optional)", reason, "The model reads it."),
     element("div", { class: "answers" }, card.answers.map((answer) => answerButton(card, answer, user, inputs))),
     hint(card, user),
@@ -45,6 +48,7 @@ function titleOf({ subject, tool, what }) {
   const code = element("code", {}, visible(tool));
   if (subject === "access") return ["Access of ", code, ": ", visible(what)];
   if (subject === "grant") return ["Missing grant of ", code, ": ", visible(what)];
+  if (subject === "form") return ["Question of the MCP server of ", code];
   return ["Call of ", code];
 }
 
@@ -82,21 +86,25 @@ function diffClass(line) {
 const needsFolder = ({ choices = [] }) =>
   (choices[0]?.grants ?? []).some(({ key, entry }) => key === "fs" && entry.includes(FOLDER_PLACEHOLDER));
 
-const lacksRole = (answer, user) => ROLES.indexOf(user.role) < ROLES.indexOf(ANSWERS[answer].role);
+/** What an MCP server asks of a user is not an approval, so that user answers in any role. */
+const lacksRole = ({ question, user: owner }, answer, user) =>
+  !(question.subject === "form" && owner === user.name) &&
+  ROLES.indexOf(user.role) < ROLES.indexOf(ANSWERS[answer].role);
 
-const isDisabled = ({ text }, answer, user) => lacksRole(answer, user) || (answer !== "no" && !text);
+const isDisabled = (card, answer, user) => lacksRole(card, answer, user) || (answer !== "no" && !card.text);
 
 function answerButton(card, answer, user, inputs) {
   const disabled = isDisabled(card, answer, user);
-  const made = button(ANSWERS[answer].text, () => give(card, answer, inputs, made), {
+  const words = answer === "once" && card.question.subject === "form" ? "Send this answer" : ANSWERS[answer].text;
+  const made = button(words, () => give(card, answer, inputs, made), {
     class: answer === "no" ? "deny" : "approve", disabled, "data-answer": answer,
   });
   return made;
 }
 
 /** Says which roles the answers need that this user may not give. */
-function hint({ answers }, user) {
-  const missing = answers.filter((answer) => lacksRole(answer, user));
+function hint(card, user) {
+  const missing = card.answers.filter((answer) => lacksRole(card, answer, user));
   if (!missing.length) return null;
   const sentences = [...new Set(missing.map((answer) => ANSWERS[answer].role))].map((role) => {
     const names = missing.filter((answer) => ANSWERS[answer].role === role).map((answer) => `“${ANSWERS[answer].text}”`);
@@ -105,7 +113,7 @@ function hint({ answers }, user) {
   return element("p", { class: "faint" }, `${sentences.join(" ")} Yours is ${user.role}.`);
 }
 
-async function give(card, answer, { folder, reason, trouble }, pressed) {
+async function give(card, answer, { folder, form, reason, trouble }, pressed) {
   const buttons = [...pressed.parentElement.children];
   const wasDisabled = buttons.map((one) => one.disabled);
   buttons.forEach((one) => (one.disabled = true));
@@ -113,6 +121,7 @@ async function give(card, answer, { folder, reason, trouble }, pressed) {
   if (answer === "no" && reason.value.trim()) body.reason = reason.value.trim();
   if (answer !== "no" && folder) body.folder = folder.value.trim();
   try {
+    if (answer !== "no" && card.question.subject === "form") body.values = form ? form.read() : {};
     await post(path("v1", "approvals", card.id, "answer"), body);
     await refreshApprovals();
   } catch (error) {
