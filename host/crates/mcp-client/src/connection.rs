@@ -102,7 +102,7 @@ impl ServerConnection {
     {
         let journal = Arc::<ConnectionJournal>::default();
         let transport = ServerLines::new(output, input, Arc::clone(&journal));
-        Self::open_transport(transport, journal, limits).await
+        Self::open_transport(DiscoveryAnswers::new(transport, true), journal, limits).await
     }
 
     /// Waits until the server at this address is ready, in the same way.
@@ -117,7 +117,8 @@ impl ServerConnection {
     ) -> Result<Self, ServerError> {
         let journal = Arc::<ConnectionJournal>::default();
         let transport = HttpMessages::new(address, Arc::clone(&journal));
-        Self::open_transport(transport, journal, limits).await
+        // Each request has an answer of its own, which comes or fails.
+        Self::open_transport(DiscoveryAnswers::new(transport, false), journal, limits).await
     }
 
     async fn open_transport(
@@ -130,7 +131,6 @@ impl ServerConnection {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             legacy_version: Some(ProtocolVersion::V_2025_11_25),
         };
-        let transport = DiscoveryAnswers::new(transport);
         let serving = serve_client_with_lifecycle(handler, transport, mode);
         let service = timeout(limits.start, serving)
             .await
