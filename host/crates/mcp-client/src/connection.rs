@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use rmcp::{
     RoleClient,
     model::{
-        CallToolRequestParams, CallToolResponse, ErrorCode, PaginatedRequestParams,
-        ProtocolVersion, RequestParamsMeta,
+        CallToolRequestParams, CallToolResponse, ErrorCode, InputRequest, InputRequiredResult,
+        InputResponses, PaginatedRequestParams, ProtocolVersion, RequestParamsMeta,
     },
     service::{
         ClientInitializeError, ClientLifecycleMode, RunningService, ServiceError,
@@ -25,8 +25,9 @@ use crate::{
     answer::ServerAnswer,
     discovery_answer::DiscoveryAnswers,
     http_messages::{self, HttpMessages, ServerAddress},
-    journal::ConnectionJournal,
-    requests::RequestRefuser,
+    journal::{AskedQuestion, ConnectionJournal},
+    questions::{CallQuestions, RunningCall, RunningCalls},
+    requests::ServerRequests,
     tool::OfferedTool,
     transport::ServerLines,
 };
@@ -79,8 +80,9 @@ pub enum ServerError {
 
 /// A connection to a server that is ready. Dropping it closes the server's input.
 pub struct ServerConnection {
-    service: RunningService<RoleClient, RequestRefuser>,
+    service: RunningService<RoleClient, ServerRequests>,
     journal: Arc<ConnectionJournal>,
+    calls: Arc<RunningCalls>,
     limits: ConnectionLimits,
 }
 
@@ -126,7 +128,8 @@ impl ServerConnection {
         journal: Arc<ConnectionJournal>,
         limits: ConnectionLimits,
     ) -> Result<Self, ServerError> {
-        let handler = RequestRefuser { journal: Arc::clone(&journal) };
+        let calls = Arc::<RunningCalls>::default();
+        let handler = ServerRequests { journal: Arc::clone(&journal), calls: Arc::clone(&calls) };
         let mode = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             legacy_version: Some(ProtocolVersion::V_2025_11_25),
@@ -136,7 +139,7 @@ impl ServerConnection {
             .await
             .map_err(|_| ServerError::NotReady(limits.start))?
             .map_err(|error| begin_error(&error, &journal))?;
-        Ok(Self { service, journal, limits })
+        Ok(Self { service, journal, calls, limits })
     }
 
     /// Returns all its tools, in its order.
@@ -169,34 +172,86 @@ impl ServerConnection {
         Err(ServerError::TooManyTools(self.limits.tools))
     }
 
-    /// Calls a tool. Dropping the future cancels the call at the server.
+    /// Calls a tool. Dropping the future cancels the call at the server. What the server wants to
+    /// know from the user meanwhile goes to `questions`.
     ///
     /// # Errors
     ///
-    /// The server refuses the call, or gives no answer that can be used. That a tool fails is not
-    /// an error.
+    /// The server refuses the call, gives no answer that can be used, or asks too often. That a tool
+    /// fails is not an error.
     pub async fn call_tool(
         &self,
         tool: &str,
         arguments: Map<String, Value>,
+        questions: Arc<dyn CallQuestions>,
+    ) -> Result<ServerAnswer, ServerError> {
+        let entry = self.calls.enter(questions);
+        tokio::select! {
+            answer = self.call_until_complete(tool, arguments, &entry.call) => answer,
+            () = self.journal.wait_for_cut() => Err(closed_error(&self.journal)),
+        }
+    }
+
+    /// Makes a call, and returns to the server with what it wants to know until it has a result.
+    async fn call_until_complete(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        call: &RunningCall,
     ) -> Result<ServerAnswer, ServerError> {
         let mut request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         if let Some(trace) = sallyport_telemetry::current_trace() {
             request.set_traceparent(&trace.to_string());
         }
-        match self.service.peer().call_tool_once(request).await {
-            Ok(CallToolResponse::Complete(result)) => Ok(ServerAnswer::from(result)),
-            Ok(CallToolResponse::InputRequired(_)) => {
-                Err(ServerError::BadAnswer("it asks for more input, which is not offered".into()))
-            }
-            Ok(_) => Err(ServerError::BadAnswer("it is not a result".into())),
-            Err(error) => Err(self.request_error(error)),
+        loop {
+            let asked = match self.service.peer().call_tool_once(request.clone()).await {
+                Ok(CallToolResponse::Complete(result)) => return Ok(ServerAnswer::from(result)),
+                Ok(CallToolResponse::InputRequired(asked)) => asked,
+                Ok(_) => return Err(ServerError::BadAnswer("it is not a result".into())),
+                Err(error) => return Err(self.request_error(error)),
+            };
+            request.request_state.clone_from(&asked.request_state);
+            request.input_responses = self.answer_questions(asked, call).await?;
         }
+    }
+
+    /// Answers what a server wants to know before it goes on with a call.
+    async fn answer_questions(
+        &self,
+        asked: InputRequiredResult,
+        call: &RunningCall,
+    ) -> Result<Option<InputResponses>, ServerError> {
+        let requests = asked.input_requests.unwrap_or_default();
+        // Without a question, it wants the same call again.
+        if requests.is_empty() && call.is_exhausted(&self.journal) {
+            return Err(closed_error(&self.journal));
+        }
+        let mut answers = InputResponses::new();
+        for (key, request) in requests {
+            let params = match request {
+                InputRequest::Elicitation(request) => request.params,
+                InputRequest::CreateMessage(_) => {
+                    return Err(refused_request("an answer of a model (sampling)"));
+                }
+                InputRequest::ListRoots(_) => {
+                    return Err(refused_request("the user's folders (roots)"));
+                }
+                _ => return Err(refused_request("something that is not known")),
+            };
+            let answer = call.ask(&params, &self.journal).await;
+            answers.insert(key, serde_json::to_value(answer).unwrap_or_default());
+            if self.journal.is_cut() {
+                return Err(closed_error(&self.journal));
+            }
+        }
+        Ok((!answers.is_empty()).then_some(answers))
     }
 
     /// Whether the server can no longer be asked.
     pub fn is_closed(&self) -> bool {
-        self.service.is_closed() || self.service.peer().is_transport_closed()
+        self.journal.is_cut()
+            || self.service.is_closed()
+            || self.service.peer().is_transport_closed()
     }
 
     /// Whether the server has reported other tools since the last time.
@@ -208,6 +263,11 @@ impl ServerConnection {
     /// refused, what it logged, and lines that are not messages. One sentence each, safe to show.
     pub fn take_remarks(&self) -> Vec<String> {
         self.journal.take_remarks()
+    }
+
+    /// Returns the questions of the server to the user since the last time.
+    pub fn take_questions(&self) -> Vec<AskedQuestion> {
+        self.journal.take_questions()
     }
 
     /// Closes the server's input, which usually ends it.
@@ -243,6 +303,11 @@ fn begin_error(error: &ClientInitializeError, journal: &ConnectionJournal) -> Se
             ServerError::BadAnswer(text::escape_excerpt(&error.to_string(), SERVER_TEXT_CHARS_MAX))
         }
     }
+}
+
+/// The error of a call that cannot go on without something that no server gets.
+fn refused_request(wanted: &str) -> ServerError {
+    ServerError::BadAnswer(format!("it asks for {wanted}, which is refused"))
 }
 
 fn closed_error(journal: &ConnectionJournal) -> ServerError {

@@ -5,7 +5,9 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use rmcp::model::ElicitRequestParams;
 use sallyport_contract::text;
+use tokio_util::sync::CancellationToken;
 
 /// Most remarks that wait for the owner. A server that causes more is not heard any more.
 const REMARKS_MAX: usize = 20;
@@ -13,12 +15,27 @@ const REMARKS_MAX: usize = 20;
 /// Longest remark, in characters.
 const REMARK_CHARS_MAX: usize = 300;
 
+/// Longest part of a question that is noted, in characters.
+const QUESTION_CHARS_MAX: usize = 2000;
+
+/// A question of a server to the user, for the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedQuestion {
+    /// The server's words; untrusted.
+    pub what: String,
+    /// How it ended, with the names of the values and without the values.
+    pub answer: String,
+}
+
 /// The events of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionJournal {
     remarks: Mutex<Vec<String>>,
+    questions: Mutex<Vec<AskedQuestion>>,
     fault: Mutex<Option<String>>,
     tools_changed: AtomicBool,
+    /// Cancelled when the connection is ended from this side while its messages go on.
+    cut: CancellationToken,
 }
 
 impl ConnectionJournal {
@@ -39,6 +56,42 @@ impl ConnectionJournal {
     /// Notes why the connection is ended from this side. The first reason counts.
     pub(crate) fn set_fault(&self, fault: String) {
         lock(&self.fault).get_or_insert(fault);
+    }
+
+    /// Ends the connection from this side for this reason, and every call on it.
+    pub(crate) fn cut_off(&self, fault: String) {
+        self.set_fault(fault);
+        self.cut.cancel();
+    }
+
+    /// Whether the connection was cut off.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut.is_cancelled()
+    }
+
+    /// Waits until the connection is cut off.
+    pub(crate) async fn wait_for_cut(&self) {
+        self.cut.cancelled().await;
+    }
+
+    /// Notes a question of the server to the user, and how it ended.
+    pub(crate) fn add_question(&self, request: &ElicitRequestParams, answer: &str) {
+        let words = match request {
+            ElicitRequestParams::FormElicitationParams { message, .. }
+            | ElicitRequestParams::UrlElicitationParams { message, .. } => message.as_str(),
+            _ => "",
+        };
+        let what = words.chars().take(QUESTION_CHARS_MAX).collect();
+        let answer = text::escape_excerpt(answer, REMARK_CHARS_MAX);
+        let mut questions = lock(&self.questions);
+        if questions.len() < REMARKS_MAX {
+            questions.push(AskedQuestion { what, answer });
+        }
+    }
+
+    /// Returns the questions since the last time.
+    pub(crate) fn take_questions(&self) -> Vec<AskedQuestion> {
+        std::mem::take(&mut lock(&self.questions))
     }
 
     /// Why the connection was ended from this side, if it was.

@@ -3,16 +3,19 @@
 //! [`ServerConnection`] speaks to a server through two streams of bytes, whoever made them, or over
 //! HTTP; the crate `rmcp` implements the protocol. What a server may send is bounded: the length and the rate
 //! of its messages, the number of its tools, the time to begin. A server that goes beyond loses its
-//! connection, and [`ServerError`] says why. It gets no answer to its own requests except a refusal,
-//! which [`ServerConnection::take_remarks`] reports. This crate knows no policy.
+//! connection, and [`ServerError`] says why. Its questions to the user go to [`CallQuestions`], and its
+//! other requests are refused; [`ServerConnection::take_questions`] and
+//! [`ServerConnection::take_remarks`] report both. This crate knows no policy.
 
 mod answer;
 mod authorization;
 mod connection;
 mod discovery_answer;
+mod elicitation;
 mod http_messages;
 mod journal;
 pub mod lines;
+mod questions;
 mod requests;
 mod tool;
 mod transport;
@@ -24,4 +27,6 @@ pub use authorization::{
 };
 pub use connection::{ConnectionLimits, ServerConnection, ServerError};
 pub use http_messages::{ServerAddress, is_reserved_header};
+pub use journal::AskedQuestion;
+pub use questions::{CallQuestions, QuestionReply};
 pub use tool::{OfferedTool, ToolClaims};

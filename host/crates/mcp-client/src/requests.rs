@@ -1,5 +1,7 @@
-//! The server's own requests and reports. It is offered nothing, so each request is refused and told
-//! to the user: a server that could ask a model or the user would be a way around the gate.
+//! The server's own requests and reports.
+//!
+//! A question to the user goes to the user of the call that runs. Everything else is refused and told
+//! to the user: a server that could ask a model would be a way around the gate.
 #![expect(deprecated, reason = "log messages, which servers of the versions in use still send")]
 
 use std::sync::Arc;
@@ -9,29 +11,36 @@ use rmcp::{
     model::{
         ClientCapabilities, ClientConfig, CreateMessageRequestMethod, CreateMessageRequestParams,
         CreateMessageResult, CustomRequest, CustomResult, ElicitRequestParams, ElicitResult,
-        ElicitationAction, ErrorCode, Implementation, ListRootsRequestMethod, ListRootsResult,
-        LoggingMessageNotificationParam,
+        ElicitationAction, ElicitationCapability, ErrorCode, FormElicitationCapability,
+        Implementation, ListRootsRequestMethod, ListRootsResult, LoggingMessageNotificationParam,
+        UrlElicitationCapability,
     },
     service::{NotificationContext, RequestContext},
 };
 
-use crate::journal::ConnectionJournal;
+use crate::{journal::ConnectionJournal, questions::RunningCalls};
 
 /// Answers a server.
-pub(crate) struct RequestRefuser {
+pub(crate) struct ServerRequests {
     pub(crate) journal: Arc<ConnectionJournal>,
+    pub(crate) calls: Arc<RunningCalls>,
 }
 
-impl RequestRefuser {
+impl ServerRequests {
     fn note_refusal(&self, wanted: &str) {
         self.journal.add_remark(&format!("the server {wanted}, which was refused"));
     }
 }
 
-impl ClientHandler for RequestRefuser {
+impl ClientHandler for ServerRequests {
     fn get_info(&self) -> ClientConfig {
         let program = Implementation::new("sallyport", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), program)
+        let form = FormElicitationCapability::new().with_schema_validation(true);
+        let elicitation =
+            ElicitationCapability::new().with_form(form).with_url(UrlElicitationCapability::new());
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.elicitation = Some(elicitation);
+        ClientConfig::new(capabilities, program)
     }
 
     async fn create_message(
@@ -54,15 +63,18 @@ impl ClientHandler for RequestRefuser {
     async fn create_elicitation(
         &self,
         request: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let question = match &request {
-            ElicitRequestParams::FormElicitationParams { message, .. }
-            | ElicitRequestParams::UrlElicitationParams { message, .. } => message.as_str(),
-            _ => "",
+        let declined = || ElicitResult::new(ElicitationAction::Decline);
+        let Some(call) = self.calls.asked_call() else {
+            let end = "refused: no call runs that it can belong to, or calls of several users do";
+            self.journal.add_question(&request, end);
+            return Ok(declined());
         };
-        self.note_refusal(&format!("wanted to ask the user {question:?} (elicitation)"));
-        Ok(ElicitResult::new(ElicitationAction::Decline))
+        Ok(tokio::select! {
+            answer = call.ask(&request, &self.journal) => answer,
+            () = context.ct.cancelled() => declined(),
+        })
     }
 
     async fn on_custom_request(

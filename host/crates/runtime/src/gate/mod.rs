@@ -11,7 +11,8 @@
 //!   session, and `user_grants` has the policy that results.
 //! - `call_limits`: the limits that count the calls of all plugins together.
 //! - [`question_answer`]: enters the answer of another program.
-//! - [`form_values`]: checks the values of the answer to a question of an MCP server.
+//! - `server_questions`: takes a question of an MCP server to the user, and `form_values` checks the
+//!   values of the answer.
 //! - `account`: signs the requests of a plugin in to the account of the call's user.
 //!
 //! The registry consults the gate before a call, and the sandbox does while a call runs.
@@ -30,6 +31,7 @@ pub mod policy_store;
 mod preview;
 pub mod question_answer;
 pub mod sealed_question;
+pub(crate) mod server_questions;
 mod sign_in;
 mod user_grants;
 pub mod user_policy;

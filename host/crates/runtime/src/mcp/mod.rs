@@ -11,6 +11,7 @@
 
 mod connection_spec;
 mod outcome;
+mod questions;
 mod running;
 mod settings;
 mod sign_in;
@@ -41,6 +42,7 @@ use crate::{
 };
 use connection_spec::{ConnectionSpec, ServerEndpoint};
 use outcome::FinishedServerCall;
+use questions::UserQuestions;
 use running::{McpStartError, RunningServer};
 pub use sallyport_mcp_client::RegisteredApplication;
 pub(crate) use settings::header_secret;
@@ -300,7 +302,11 @@ impl McpServerPlugin {
         Ok(now == accepted)
     }
 
-    async fn run_in_slot(&self, authorizer: &PluginAuthorizer, call: &AdmittedCall) -> CallReport {
+    async fn run_in_slot(
+        &self,
+        authorizer: &Arc<PluginAuthorizer>,
+        call: &Arc<AdmittedCall>,
+    ) -> CallReport {
         let credential = match authorizer.ensured_credential(call).await {
             Ok(credential) => credential,
             Err(failure) => return Outcome::Failed(failure).into(),
@@ -344,8 +350,8 @@ impl McpServerPlugin {
 
     async fn run_signed_in(
         &self,
-        authorizer: &PluginAuthorizer,
-        call: &AdmittedCall,
+        authorizer: &Arc<PluginAuthorizer>,
+        call: &Arc<AdmittedCall>,
         credential: Option<&Secret>,
     ) -> Result<CallReport, SignInRequired> {
         // Read the grant again, because it may have been revoked while the call waited for a place.
@@ -370,8 +376,10 @@ impl McpServerPlugin {
         }
         let limit = self.settings.call_time.unwrap_or(Duration::MAX).min(grant.limits().time);
         let arguments = call.arguments().as_object().cloned().unwrap_or_default();
-        let answering = running.connection.call_tool(call.tool().tool.as_str(), arguments);
-        let answer = tokio::time::timeout(limit, answering).await;
+        let user = UserQuestions::new(authorizer, call);
+        let (connection, tool) = (&running.connection, call.tool().tool.as_str());
+        let answering = connection.call_tool(tool, arguments, Arc::clone(&user) as _);
+        let answer = user.run_within(limit, answering).await;
         match &answer {
             Ok(Err(ServerError::SignInRequired(_))) => return Err(SignInRequired),
             Ok(Err(ServerError::PermissionMissing(scopes))) => {
@@ -379,12 +387,13 @@ impl McpServerPlugin {
             }
             _ => {}
         }
-        let remarks = running.connection.take_remarks();
+        let (questions, remarks) = (connection.take_questions(), connection.take_remarks());
         let end = match &answer {
             Ok(Err(_)) if running.connection.is_closed() => running.end_report().await,
             _ => String::new(),
         };
-        let finished = FinishedServerCall { call, grant: &grant, answer, limit, remarks, end };
+        let finished =
+            FinishedServerCall { call, grant: &grant, answer, limit, questions, remarks, end };
         Ok(finished.into_report(self.endpoint.call_effect(), &authorizer.redactor()))
     }
 }

@@ -6,23 +6,27 @@ use sallyport_contract::{
     AdmittedCall, CallFailure, CallReport, Effect, FailureKind, LogLevel, Outcome, PluginName,
     Redactor, text,
 };
-use sallyport_mcp_client::{ServerAnswer, ServerError, output_bytes};
+use sallyport_mcp_client::{AskedQuestion, ServerAnswer, ServerError, output_bytes};
 use sallyport_policy::Grant;
 use sallyport_process::RunError;
-use tokio::time::error::Elapsed;
 
-use super::running::McpStartError;
+use super::{questions::TimeLimitReached, running::McpStartError};
 use crate::script::{RUN_ACTION, denied_report};
 
 /// Longest reason of a tool that failed, in characters.
 const REASON_CHARS_MAX: usize = 4000;
 
+/// Longest part of a question of the server in records, in characters.
+const ASKED_CHARS_MAX: usize = 200;
+
 /// A call that a server was asked to run.
 pub(super) struct FinishedServerCall<'a> {
     pub(super) call: &'a AdmittedCall,
     pub(super) grant: &'a Grant,
-    pub(super) answer: Result<Result<ServerAnswer, ServerError>, Elapsed>,
+    pub(super) answer: Result<Result<ServerAnswer, ServerError>, TimeLimitReached>,
     pub(super) limit: Duration,
+    /// What the server asked the user.
+    pub(super) questions: Vec<AskedQuestion>,
     /// What happened besides.
     pub(super) remarks: Vec<String>,
     /// How the server ended, if it did.
@@ -37,7 +41,12 @@ impl FinishedServerCall<'_> {
             level: LogLevel::Warn,
             text: text::escape_line(&redactor.redact_text(remark)),
         });
-        let effects = [used].into_iter().chain(logged).collect();
+        let safe = |text: &str| text::escape_excerpt(&redactor.redact_text(text), ASKED_CHARS_MAX);
+        let asked = self.questions.iter().map(|AskedQuestion { what, answer }| Effect::Asked {
+            what: format!("the server asked: {}", safe(what)),
+            answer: safe(answer),
+        });
+        let effects = [used].into_iter().chain(asked).chain(logged).collect();
         CallReport { effects, ..CallReport::from(self.outcome(redactor)) }
     }
 
