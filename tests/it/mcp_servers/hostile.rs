@@ -13,7 +13,7 @@ type Behaviour = (&'static str, &'static str, &'static str, &'static [&'static s
 #[test]
 fn however_a_server_behaves_its_call_ends() {
     const SHORT: &str = "time = \"1s\"";
-    let rows: [Behaviour; 14] = [
+    let rows: [Behaviour; 20] = [
         ("good", "", "completed", &["{\\\"a\\\": 1}"]),
         ("late", "", "completed", &["{\\\"a\\\": 1}"]),
         ("twice", "", "completed", &["{\\\"a\\\": 1}"]),
@@ -21,7 +21,13 @@ fn however_a_server_behaves_its_call_ends() {
         ("schema", "", "completed", &["{\\\"a\\\": 1}"]),
         ("leaves", "", "completed", &["{\\\"a\\\": 1}"]),
         ("sampling", "", "completed", &["it was refused"]),
-        ("elicit", "", "completed", &["it was refused"]),
+        ("elicit", "", "failed", &["the server of fake is not available"]),
+        ("form", "", "completed", &["decline"]),
+        ("page", "", "completed", &["decline"]),
+        ("input", "", "completed", &["decline"]),
+        ("input-again", "", "failed", &["the server of fake is not available"]),
+        ("input-more", "", "failed", &["the server of fake is not available"]),
+        ("input-samples", "", "failed", &["it asks for an answer of a model (sampling)"]),
         ("roots", "", "completed", &["it was refused"]),
         ("mute", SHORT, "timed-out", &["1s"]),
         ("fails", "", "failed", &["echo failed: {"]),
@@ -37,7 +43,9 @@ fn however_a_server_behaves_its_call_ends() {
 /// The user reads why; the model does not, because the texts are the server's.
 #[test]
 fn the_user_reads_why_a_server_is_gone() {
-    let rows: [(&str, &[&str]); 4] = [
+    let rows: [(&str, &[&str]); 6] = [
+        ("elicit", &["it asked the user more than 8 times in one call"]),
+        ("input-again", &["it asked the user more than 8 times in one call"]),
         ("dies", &["code 7", "I give up"]),
         ("flood", &["more than 2000 lines a second"]),
         ("huge", &["a message of more than 8388608 bytes"]),
@@ -65,7 +73,8 @@ fn a_server_that_does_not_begin_is_told_with_its_reason() {
 fn what_a_server_asks_for_is_refused_and_told() {
     let rows = [
         ("sampling", "the server asked for an answer of a model (sampling), which was refused"),
-        ("elicit", "the server wanted to ask the user \"Your PIN?\" (elicitation)"),
+        ("page", "asked: the server asked: Pay here.: refused: nobody could answer"),
+        ("hidden-page", "refused: the address of its page is not a plain http"),
         ("roots", "the server asked for the user's folders (roots), which was refused"),
         ("noise", "not a message to its standard output: \"starting the call"),
     ];

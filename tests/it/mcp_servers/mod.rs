@@ -5,6 +5,7 @@ mod changes;
 mod commands;
 mod crowds;
 mod hostile;
+mod questions;
 mod sign_in;
 
 use std::{fs, os::unix::fs::PermissionsExt};
@@ -18,7 +19,7 @@ const GRANTED: &str =
     "[plugin.fake]\nprocess = true\n\n[[rule]]\ntool = \"fake.*\"\ndecision = \"allow\"\n";
 
 /// A home with the server of the tests, which behaves in this way. `more` follows its command.
-fn home(mode: &str, more: &str) -> Home {
+pub(crate) fn home(mode: &str, more: &str) -> Home {
     let home = Home::with_own_cache().file("server.py", include_str!("server.py"));
     let program = home.path("server.py");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();

@@ -5,7 +5,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::{ECHO, HttpReply, ServiceProgram, asking_model, home, talking_model, token};
-use crate::support::Home;
+use crate::{mcp_servers, support::Home};
 
 /// The users of a test.
 struct Team {
@@ -120,4 +120,42 @@ fn an_always_of_an_operator_is_a_rule_of_the_policy() {
     let plugins = grants["plugins"].as_array().unwrap();
     let hostile = plugins.iter().find(|plugin| plugin["plugin"] == "hostile").unwrap();
     assert!(hostile["tools"]["allow"].as_array().unwrap().contains(&json!("echo")), "{hostile}");
+}
+
+/// What a server asks is not an approval, so that its user answers in any role, with values that fit.
+#[test]
+fn a_user_answers_the_question_of_an_mcp_server() {
+    let model = talking_model();
+    let home = mcp_servers::home("form", "")
+        .env("OPENAI_BASE_URL", model.base_url())
+        .env("SALLYPORT_MODEL", "m");
+    let Team { ann, amy, .. } = Team::new(&home);
+    let service = ServiceProgram::start(&home);
+    let call = || {
+        let body = json!({ "arguments": {} });
+        service.post(&ann, "/v1/tools/fake.echo/call", &body).has(200).json()
+    };
+    thread::scope(|scope| {
+        let calling = scope.spawn(call);
+        let card = service.only_question(&ann);
+        assert_eq!(card["answers"], json!(["once", "no"]), "{card}");
+        assert_eq!(card["question"]["fields"][0]["name"], "city", "{card}");
+        assert!(card["text"].as_str().unwrap().contains("\n| Where to?\n"), "{card}");
+        let yes =
+            |values: Value| json!({ "answer": "once", "hash": card["hash"], "values": values });
+        let rows = [
+            (&ann, json!({ "answer": "once", "hash": card["hash"] }), 403),
+            (&amy, json!({ "answer": "once", "hash": card["hash"] }), 400),
+            (&ann, yes(json!({ "city": "G" })), 400),
+            (&ann, yes(json!({ "city": "Graz", "more": 1 })), 400),
+            (&ann, yes(json!("Graz")), 400),
+            (&ann, json!({ "answer": "once", "values": { "city": "Graz" } }), 400),
+            (&ann, yes(json!({ "city": "Graz" })), 200),
+        ];
+        for (token, given, status) in rows {
+            answer(&service, token, &card, given).has(status);
+        }
+        let report = calling.join().unwrap();
+        assert!(report.to_string().contains("Graz"), "{report}");
+    });
 }
