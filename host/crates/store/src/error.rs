@@ -148,6 +148,12 @@ pub enum StoreError {
         /// The most that may wait.
         count_max: usize,
     },
+    /// A user has too many tasks.
+    #[error("{count_max} tasks are kept already")]
+    TooManyTasks {
+        /// The most that are kept.
+        count_max: usize,
+    },
     /// A session has fewer records than requested.
     #[error("session {id} has {found} records, not {wanted}")]
     TooFewRecords {
@@ -205,6 +211,7 @@ impl StoreError {
             }
             Self::ConcurrentAppend { .. } => Some("take the session up again, or fork it".into()),
             Self::TooManyQuestions { .. } => Some("answer some of them".into()),
+            Self::TooManyTasks { .. } => Some("wait until some of them expire".into()),
             Self::SessionFull { .. } => Some("begin a new session".into()),
             Self::InvalidHead { .. } => {
                 Some("write it as NUMBER:HASH, as a check printed it".into())

@@ -31,7 +31,7 @@
 //! ```
 //!
 //! Suggested reading order: [`HostStore`], [`sessions`], [`kept_results`], [`approvals`],
-//! [`questions`], [`audit`], [`state`], [`timers`], [`notices`], [`presence`], [`memories`],
+//! [`questions`], [`audit`], [`state`], [`tasks`], [`timers`], [`notices`], [`presence`], [`memories`],
 //! [`connections`].
 
 pub mod approvals;
@@ -44,6 +44,7 @@ pub mod presence;
 pub mod questions;
 pub mod sessions;
 pub mod state;
+pub mod tasks;
 pub mod timers;
 
 mod error;
@@ -76,4 +77,5 @@ pub use sessions::{
 };
 pub use state::{PersistentStateStore, StateOwner};
 pub use store::HostStore;
+pub use tasks::{NewTask, StoredTask, TaskEnd, TaskState, TaskStore};
 pub use timers::{PersistentTimerStore, TimerClaim};

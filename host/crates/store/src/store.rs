@@ -15,6 +15,7 @@ use crate::{
     sessions::SessionStore,
     sqlite::SqliteStore,
     state::PersistentStateStore,
+    tasks::TaskStore,
     timers::PersistentTimerStore,
 };
 
@@ -32,6 +33,8 @@ pub struct HostStore {
     pub approvals: Arc<dyn ApprovalStore>,
     /// The questions that wait for an answer.
     pub questions: Arc<dyn QuestionStore>,
+    /// The calls that go on after their client was told so.
+    pub tasks: Arc<dyn TaskStore>,
     /// The state of plugins.
     pub state: Arc<dyn PersistentStateStore>,
     /// The timers.
@@ -65,6 +68,7 @@ impl HostStore {
             audit: shared.clone(),
             approvals: shared.clone(),
             questions: shared.clone(),
+            tasks: shared.clone(),
             state: shared.clone(),
             timers: shared.clone(),
             notices: shared.clone(),

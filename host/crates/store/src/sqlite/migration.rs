@@ -6,11 +6,12 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::{
-    approvals, audit, connections, memories, notices, presence, questions, sessions, state, timers,
+    approvals, audit, connections, memories, notices, presence, questions, sessions, state, tasks,
+    timers,
 };
 
 /// Every step, oldest first. A module that needs a table adds its own step.
-pub(crate) const STEPS: [&[&str]; 11] = [
+pub(crate) const STEPS: [&[&str]; 12] = [
     &[audit::TABLE],
     &[approvals::TABLE],
     &[sessions::TABLES],
@@ -22,6 +23,7 @@ pub(crate) const STEPS: [&[&str]; 11] = [
     &[sessions::USER_COLUMNS, sessions::KEPT_RESULTS_TABLE, approvals::TABLE_WITH_USER],
     &[questions::TABLE],
     &[connections::TABLE],
+    &[tasks::TABLE],
 ];
 
 /// The newest schema version.

@@ -13,6 +13,7 @@ mod presence;
 mod questions;
 mod sessions;
 mod state;
+mod tasks;
 mod timers;
 
 pub(crate) mod database;

@@ -38,6 +38,7 @@ mod record;
 mod sessions;
 mod state;
 mod tamper;
+mod tasks;
 mod timers;
 
 /// Far more than any of these tests needs; a hanging test still ends.
