@@ -6,6 +6,7 @@ mod hostile;
 pub(crate) mod http;
 mod offers;
 mod stateless;
+mod tasks;
 
 use serde_json::{Value, json};
 
@@ -54,7 +55,14 @@ fn a_client_sees_the_tools_as_their_authors_describe_them() {
     let about = client.greet("2025-11-25", &json!({}));
     assert_eq!(about["protocolVersion"], "2025-11-25");
     assert_eq!(about["serverInfo"]["name"], "sallyport");
-    assert_eq!(about["capabilities"], json!({ "logging": {}, "tools": { "listChanged": true } }));
+    assert_eq!(
+        about["capabilities"],
+        json!({
+            "logging": {},
+            "tools": { "listChanged": true },
+            "extensions": { "io.modelcontextprotocol/tasks": {} },
+        })
+    );
     assert_eq!(client.ask("ping", &json!({}))["result"], json!({}));
     let tools = client.ask("tools/list", &json!({}))["result"]["tools"].clone();
     let clock = tools.as_array().unwrap().iter().find(|one| one["name"] == "clock__get_time");

@@ -48,6 +48,11 @@ impl ClientQuestion {
         let _ = self.answer.send(answer);
     }
 
+    /// Whether no answer is wanted any more.
+    pub(crate) fn is_withdrawn(&self) -> bool {
+        self.answer.is_closed()
+    }
+
     /// Waits until no answer is wanted any more.
     pub(crate) async fn wait_for_withdrawal(&mut self) {
         self.answer.closed().await;

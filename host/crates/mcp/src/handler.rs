@@ -14,9 +14,9 @@ use futures::StreamExt;
 use rmcp::{
     ErrorData, RoleServer,
     model::{
-        CallToolRequestParams, CallToolResponse, CallToolResult, ConstString, ElicitRequest,
-        ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,
-        LoggingLevel, LoggingMessageNotificationParam, ProtocolVersion,
+        CallToolRequestParams, CallToolResponse, CallToolResult, ConstString, CreateTaskResult,
+        ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult,
+        InputResponses, LoggingLevel, LoggingMessageNotificationParam, ProtocolVersion,
     },
     service::{Peer, RequestContext},
 };
@@ -35,6 +35,7 @@ use crate::{
     progress::ProgressReporter,
     request_span::{record_end, record_tool},
     server::McpServer,
+    tasks::{self, LongCall, TASK_AFTER},
 };
 
 /// The key of the one question in a request for input.
@@ -49,15 +50,24 @@ const DEFAULT_LOG_LEVEL: LoggingLevel = LoggingLevel::Warning;
 /// One connection of a client.
 pub(crate) struct McpConnection {
     server: Arc<McpServer>,
-    session_id: String,
-    principal: Principal,
-    calls: AtomicU64,
+    session: Arc<ConnectionSession>,
     log_level: Mutex<LoggingLevel>,
     reports_changes: AtomicBool,
     /// Held while the user is asked, so that questions come one after another.
     question: tokio::sync::Mutex<()>,
-    /// Its place among others, if there can be others. Its session ends with it.
-    place: Option<OwnedSemaphorePermit>,
+    /// Its place among others, if there can be others.
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+/// The session of a connection's calls. A task that goes on holds it open.
+pub(crate) struct ConnectionSession {
+    server: Arc<McpServer>,
+    id: String,
+    principal: Principal,
+    /// How many calls there were.
+    calls: AtomicU64,
+    /// Whether it ends when nobody has it any more, because there are others.
+    ends_itself: bool,
 }
 
 /// How a client can be asked.
@@ -77,32 +87,38 @@ pub(crate) enum CallTurn {
     NeedsInput(InputRequiredResult),
 }
 
+/// How the request for a call ends.
+enum CallEnd {
+    Turn(CallTurn),
+    Task(CreateTaskResult),
+}
+
 impl McpConnection {
     /// A connection of the local user, which is a conversation of its own.
     pub(crate) fn new(server: Arc<McpServer>) -> Self {
-        let session_id = new_session_id();
+        Self::with_place(server, None)
+    }
+
+    /// The same. If it has a place among several connections, its session ends when it is dropped.
+    pub(crate) fn with_place(server: Arc<McpServer>, place: Option<OwnedSemaphorePermit>) -> Self {
+        let id = new_session_id();
+        let principal = Principal::local().in_conversation(&id);
+        let (calls, ends_itself) = (AtomicU64::new(0), place.is_some());
+        let session =
+            ConnectionSession { server: Arc::clone(&server), id, principal, calls, ends_itself };
         Self {
+            session: Arc::new(session),
             server,
-            principal: Principal::local().in_conversation(&session_id),
-            session_id,
-            calls: AtomicU64::new(0),
             log_level: Mutex::new(DEFAULT_LOG_LEVEL),
             reports_changes: AtomicBool::new(false),
             question: tokio::sync::Mutex::default(),
-            place: None,
+            _place: place,
         }
-    }
-
-    /// The same for one of several connections, whose session ends when it is dropped.
-    pub(crate) fn with_place(server: Arc<McpServer>, place: OwnedSemaphorePermit) -> Self {
-        let mut connection = Self::new(server);
-        connection.place = Some(place);
-        connection
     }
 
     /// The session of its calls.
     pub(crate) fn session_id(&self) -> &str {
-        &self.session_id
+        &self.session.id
     }
 
     pub(crate) async fn answer_call(
@@ -124,9 +140,10 @@ impl McpConnection {
             None => self.server.start_call(self.requested_call(tool, &request)),
         };
         let Some(call) = call else { return Ok(busy_result().into()) };
-        match self.drive_call(call, context).await {
-            CallTurn::NeedsInput(result) => Ok(result.into()),
-            CallTurn::Finished(report) => {
+        match self.drive_or_keep(call, tool, context).await {
+            CallEnd::Task(created) => Ok(CallToolResponse::Task(created)),
+            CallEnd::Turn(CallTurn::NeedsInput(result)) => Ok(result.into()),
+            CallEnd::Turn(CallTurn::Finished(report)) => {
                 record_end(&report.outcome);
                 self.send_log(&report, tool, context).await;
                 self.report_command(&report, tool);
@@ -135,19 +152,49 @@ impl McpConnection {
         }
     }
 
+    /// Accompanies a call as below. One that takes long becomes a task, if the client knows tasks.
+    async fn drive_or_keep(
+        &self,
+        call: ServedCall,
+        tool: &ToolDescriptor,
+        context: &RequestContext<RoleServer>,
+    ) -> CallEnd {
+        if !knows_tasks(context) {
+            return CallEnd::Turn(self.drive_call(call, context).await);
+        }
+        let call = match self.drive_before(call, context, tokio::time::sleep(TASK_AFTER)).await {
+            Ok(turn) => return CallEnd::Turn(turn),
+            Err(call) => *call,
+        };
+        let long = LongCall {
+            call,
+            tool: tool.clone(),
+            session: Arc::clone(&self.session),
+            can_ask: question_way(context) == QuestionWay::InputRequired,
+        };
+        match tasks::begin_task(&self.server, long).await {
+            Ok(created) => CallEnd::Task(created),
+            Err(long) => CallEnd::Turn(self.drive_call(long.call, context).await),
+        }
+    }
+
     fn requested_call(
         &self,
         tool: &ToolDescriptor,
         request: &CallToolRequestParams,
     ) -> RequestedCall {
-        let (context, tool) = (self.new_context(), tool.id.clone());
+        let (context, tool) = (self.session.new_context(), tool.id.clone());
         RequestedCall { context, tool, arguments: arguments_text(request) }
     }
 
-    /// The context of the next call.
-    pub(crate) fn new_context(&self) -> ToolCallContext {
-        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        self.principal.call_context(format!("call-{number}"), &self.session_id)
+    /// The session of its calls.
+    pub(crate) fn session(&self) -> &Arc<ConnectionSession> {
+        &self.session
+    }
+
+    /// The user of the connection.
+    pub(crate) fn user(&self) -> &str {
+        self.session.user()
     }
 
     /// What all connections share.
@@ -189,10 +236,30 @@ impl McpConnection {
         mut call: ServedCall,
         context: &RequestContext<RoleServer>,
     ) -> CallTurn {
-        let mut progress = ProgressReporter::new(context);
         loop {
-            match progress.report_during("running", call.next_step()).await {
-                CallStep::Finished(report) => return CallTurn::Finished(report),
+            match self.drive_before(call, context, std::future::pending()).await {
+                Ok(turn) => return turn,
+                Err(running) => call = *running,
+            }
+        }
+    }
+
+    /// The same until a deadline. Returns a call that runs by then.
+    async fn drive_before(
+        &self,
+        mut call: ServedCall,
+        context: &RequestContext<RoleServer>,
+        deadline: impl Future<Output = ()>,
+    ) -> Result<CallTurn, Box<ServedCall>> {
+        let mut progress = ProgressReporter::new(context);
+        let mut deadline = pin!(deadline);
+        loop {
+            let step = tokio::select! {
+                step = progress.report_during("running", call.next_step()) => step,
+                () = &mut deadline => return Err(Box::new(call)),
+            };
+            match step {
+                CallStep::Finished(report) => return Ok(CallTurn::Finished(report)),
                 CallStep::Event(CallEvent::Contacting(server)) => {
                     progress.report(format!("contacting {server}")).await;
                 }
@@ -207,7 +274,7 @@ impl McpConnection {
                             progress.report_during(ASKING, answering).await;
                         }
                         QuestionWay::InputRequired => match self.park_call(call, question) {
-                            Ok(result) => return CallTurn::NeedsInput(result),
+                            Ok(result) => return Ok(CallTurn::NeedsInput(result)),
                             Err(unasked) => call = *unasked,
                         },
                         QuestionWay::None => question.answer(ApprovalAnswer::Nobody),
@@ -355,15 +422,28 @@ impl McpConnection {
     }
 }
 
-impl Drop for McpConnection {
+impl ConnectionSession {
+    /// The context of the next call.
+    pub(crate) fn new_context(&self) -> ToolCallContext {
+        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        self.principal.call_context(format!("call-{number}"), &self.id)
+    }
+
+    /// The user of the connection.
+    pub(crate) fn user(&self) -> &str {
+        &self.principal.user
+    }
+}
+
+impl Drop for ConnectionSession {
     fn drop(&mut self) {
-        if self.place.is_none() {
+        if !self.ends_itself {
             return;
         }
-        let (server, session_id) = (Arc::clone(&self.server), std::mem::take(&mut self.session_id));
+        let (server, id) = (Arc::clone(&self.server), std::mem::take(&mut self.id));
         // Without a runtime, the program ends, and all sessions with it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { server.host().registry().end_session(&session_id).await });
+            runtime.spawn(async move { server.host().registry().end_session(&id).await });
         }
     }
 }
@@ -388,6 +468,12 @@ fn question_way(context: &RequestContext<RoleServer>) -> QuestionWay {
         (true, false) => QuestionWay::Request,
         (true, true) => QuestionWay::InputRequired,
     }
+}
+
+/// Whether a request may be answered with a task.
+fn knows_tasks(context: &RequestContext<RoleServer>) -> bool {
+    is_stateless(context)
+        && context.client_capabilities().is_some_and(|client| client.supports_tasks())
 }
 
 /// Whether the request belongs to a version of the protocol without sessions.

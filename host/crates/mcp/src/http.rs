@@ -101,7 +101,7 @@ fn http_service(server: Arc<McpServer>, closing: CancellationToken, is_local: bo
     let config = if is_local { config } else { config.disable_allowed_hosts() };
     let places = Arc::new(Semaphore::new(SESSIONS_MAX));
     let connect = move || match Arc::clone(&places).try_acquire_owned() {
-        Ok(place) => Ok(McpConnection::with_place(Arc::clone(&server), place)),
+        Ok(place) => Ok(McpConnection::with_place(Arc::clone(&server), Some(place))),
         Err(_) => Err(std::io::Error::other("there are too many sessions")),
     };
     HttpService::new(connect, Arc::new(LocalSessionManager::default()), config)

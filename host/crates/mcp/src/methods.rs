@@ -7,13 +7,14 @@ use futures::StreamExt;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode,
-        GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, Implementation,
-        ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
-        ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult,
-        ListToolsResult, PaginatedRequestParams, PromptsCapability, ReadResourceRequestMethod,
-        ReadResourceRequestParams, ReadResourceResponse, ResourcesCapability, ServerCapabilities,
-        ServerConfig, SetLevelRequestParams, SubscriptionFilter,
+        CallToolRequestParams, CallToolResponse, CancelTaskParams, CustomRequest, CustomResult,
+        ErrorCode, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse,
+        GetTaskParams, GetTaskResult, Implementation, ListPromptsRequestMethod, ListPromptsResult,
+        ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
+        ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        PromptsCapability, ReadResourceRequestMethod, ReadResourceRequestParams,
+        ReadResourceResponse, ResourcesCapability, ServerCapabilities, ServerConfig,
+        SetLevelRequestParams, SubscriptionFilter, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -23,6 +24,7 @@ use crate::{
     handler::{McpConnection, is_stateless},
     offers,
     request_span::in_request_span,
+    tasks,
 };
 
 /// What a client may tell its model about the server.
@@ -36,6 +38,7 @@ impl ServerHandler for McpConnection {
             .enable_logging()
             .enable_tools()
             .enable_tool_list_changed()
+            .enable_tasks()
             .build();
         if offers::has_resources(self.server()) {
             let mut resources = ResourcesCapability::default();
@@ -127,6 +130,33 @@ impl ServerHandler for McpConnection {
         self.require_prompts::<GetPromptRequestMethod>()?;
         let answer = self.until_stopped(&context, offers::get_prompt(self, request, &context));
         in_request_span("prompts/get", &context, answer).await?
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let answer = tasks::get_task(self.server(), self.user(), &request);
+        in_request_span("tasks/get", &context, answer).await
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let answer = tasks::update_task(self.server(), self.user(), request);
+        in_request_span("tasks/update", &context, answer).await
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let answer = tasks::cancel_task(self.server(), self.user(), &request);
+        in_request_span("tasks/cancel", &context, answer).await
     }
 
     async fn set_level(

@@ -160,7 +160,7 @@ fn requested_query(
     query: &OfferQuery,
 ) -> RequestedCall {
     RequestedCall {
-        context: connection.new_context(),
+        context: connection.session().new_context(),
         tool: role_id(plugin, query.role()),
         arguments: serde_json::to_string(query).unwrap_or_default(),
     }

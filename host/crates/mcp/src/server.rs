@@ -9,11 +9,12 @@ use std::{
 
 use sallyport_contract::{CallReport, RequestedCall, mangle::ToolNameCollision};
 use sallyport_runtime::{Host, HostError, HostNotice, host::new_session_id};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     calls::{CallBroker, ClientQuestion, ServedCall},
+    tasks::RunningTasks,
     tools::{OfferedTools, ToolSelection},
 };
 
@@ -45,6 +46,9 @@ pub struct McpServer {
     offered: Mutex<Arc<OfferedTools>>,
     places: Arc<Semaphore>,
     parked: Mutex<ParkedCalls>,
+    tasks: RunningTasks,
+    /// A place for each task until its end is kept.
+    task_places: Arc<Semaphore>,
     stop: CancellationToken,
 }
 
@@ -73,6 +77,8 @@ impl McpServer {
             offered: Mutex::new(Arc::new(offered)),
             places: Arc::new(Semaphore::new(CALLS_MAX as usize)),
             parked: Mutex::default(),
+            tasks: RunningTasks::default(),
+            task_places: Arc::new(Semaphore::new(CALLS_MAX as usize)),
             stop: CancellationToken::new(),
         }))
     }
@@ -86,7 +92,11 @@ impl McpServer {
     pub async fn stop(&self) {
         self.stop.cancel();
         self.parked().clear();
-        let all = self.places.acquire_many(CALLS_MAX);
+        let all = async {
+            // The places never close.
+            let _ = self.places.acquire_many(CALLS_MAX).await;
+            let _ = self.task_places.acquire_many(CALLS_MAX).await;
+        };
         if tokio::time::timeout(CALLS_END_TIME_MAX, all).await.is_err() {
             let text = "some calls did not end in time; their records may be missing";
             self.host.notices()(HostNotice::Warning(text.to_owned()));
@@ -137,6 +147,17 @@ impl McpServer {
         let permit = Arc::clone(&self.places).try_acquire_owned().ok()?;
         let broker = Arc::clone(&self.broker);
         (!self.stop.is_cancelled()).then(|| ServedCall::start(run, broker, requested, permit))
+    }
+
+    /// The tasks that run in this process.
+    pub(crate) fn tasks(&self) -> &RunningTasks {
+        &self.tasks
+    }
+
+    /// A place for a task. `None` if there are too many, or if the server stops.
+    pub(crate) fn task_place(&self) -> Option<OwnedSemaphorePermit> {
+        let place = Arc::clone(&self.task_places).try_acquire_owned().ok()?;
+        (!self.stop.is_cancelled()).then_some(place)
     }
 
     /// What clients may see.

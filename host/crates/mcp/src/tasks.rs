@@ -1,0 +1,348 @@
+//! Calls that take long, as tasks of the protocol's extension.
+//!
+//! A client that knows tasks gets the name of a task instead of a wait, and asks for the result later,
+//! also on another connection and after its own restart. The store has each task before its client
+//! hears of it. A call runs in this process alone: if that ends first, the task says that it was cut
+//! off, and the call is not made again, because it may have had an effect.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use rmcp::{
+    ErrorData,
+    model::{
+        CancelTaskParams, CreateTaskResult, DetailedTask, ElicitRequest, ElicitResult, ErrorCode,
+        GetTaskParams, GetTaskResult, InputRequest, InputRequests, Task, TaskPayload, TaskStatus,
+        UpdateTaskParams,
+    },
+};
+use sallyport_contract::{
+    ApprovalAnswer, CallReport, FailureKind, Outcome, RequestedCall, ToolDescriptor, text,
+};
+use sallyport_runtime::{HostNotice, gate::now_ms, host::new_session_id};
+use sallyport_store::{NewTask, StoredTask, TaskEnd, TaskState};
+use serde_json::{Map, Value, json};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    approval, call_result,
+    calls::{CallEvent, CallStep, ClientQuestion, ServedCall},
+    handler::ConnectionSession,
+    server::McpServer,
+};
+
+/// How long a call may take before it becomes a task.
+pub(crate) const TASK_AFTER: Duration = Duration::from_secs(1);
+
+/// How long a task is known, in milliseconds. It begins with the task, as the protocol has it.
+const TASK_TIME_MS: u64 = 60 * 60 * 1000;
+
+/// How often a client should ask, in milliseconds.
+const POLL_EVERY_MS: u64 = 1000;
+
+/// Longest state of a task in words, in characters.
+const MESSAGE_CHARS_MAX: usize = 300;
+
+/// What a task says that was cut off.
+const CUT_OFF: &str = "the program ended while the call ran. Whether the call had an effect is not \
+known; it was not made again";
+
+/// The tasks that run in this process, by their id.
+#[derive(Default)]
+pub(crate) struct RunningTasks {
+    tasks: Mutex<HashMap<String, RunningTask>>,
+}
+
+/// What a client can reach of a task that runs.
+#[derive(Default)]
+struct RunningTask {
+    cancel: CancellationToken,
+    /// A question that waits for its answer, and the key of the answer.
+    question: Option<(String, ClientQuestion)>,
+    /// How many questions there were.
+    questions: u32,
+    /// What it does at the moment.
+    message: Option<String>,
+}
+
+/// A call that becomes a task.
+pub(crate) struct LongCall {
+    pub(crate) call: ServedCall,
+    pub(crate) tool: ToolDescriptor,
+    /// Keeps the session of the call open.
+    pub(crate) session: Arc<ConnectionSession>,
+    /// Whether its client can answer questions.
+    pub(crate) can_ask: bool,
+}
+
+/// The end of a task, as the client gets it.
+#[derive(Debug, Clone, PartialEq)]
+enum TaskOutcome {
+    Completed(Value),
+    Failed(ErrorData),
+    Cancelled,
+}
+
+impl RunningTasks {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, RunningTask>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Makes a task of a call. Returns the call if that is not possible; the client then waits for it.
+pub(crate) async fn begin_task(
+    server: &Arc<McpServer>,
+    long: LongCall,
+) -> Result<CreateTaskResult, Box<LongCall>> {
+    let Some(place) = server.task_place() else { return Err(Box::new(long)) };
+    // Twice 64 random bits.
+    let id = format!("task-{}-{}", new_session_id(), new_session_id());
+    let created_ms = now_ms();
+    let task = NewTask {
+        id: id.clone(),
+        user: user_of(long.call.requested()),
+        name: long.tool.id.to_string(),
+        created_ms,
+        expires_ms: created_ms + TASK_TIME_MS,
+    };
+    if let Err(error) = server.host().store().tasks.add_task(task.clone()).await {
+        let text = format!("a long call does not become a task: {error}");
+        server.host().notices()(HostNotice::Warning(text));
+        return Err(Box::new(long));
+    }
+    let running = RunningTask::default();
+    let cancel = running.cancel.clone();
+    server.tasks().lock().insert(id.clone(), running);
+    let stored = StoredTask { task, updated_ms: created_ms, state: TaskState::Running };
+    tokio::spawn(run_task(Arc::clone(server), id, long, (cancel, place)));
+    Ok(CreateTaskResult::new(wire_task(&stored, None)))
+}
+
+/// Accompanies a task to its end, and keeps the end.
+async fn run_task(
+    server: Arc<McpServer>,
+    id: String,
+    long: LongCall,
+    (cancel, _place): (CancellationToken, OwnedSemaphorePermit),
+) {
+    let LongCall { mut call, tool, session: _session, can_ask } = long;
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => break TaskOutcome::Cancelled,
+            () = server.stop_token().cancelled() => break TaskOutcome::Failed(cut_off()),
+            step = call.next_step() => match step {
+                CallStep::Finished(report) => break task_outcome(&report, &tool),
+                CallStep::Event(event) => server.tasks().note_event(&id, event, can_ask),
+            },
+        }
+    };
+    // Ends the call, if it still runs.
+    drop(call);
+    let end = outcome.into_end();
+    let store = &server.host().store().tasks;
+    let mut kept = store.end_task(&id, end, now_ms()).await;
+    if kept.is_err() {
+        let error = ErrorData::internal_error("the result is too long to be kept", None);
+        kept = store.end_task(&id, TaskOutcome::Failed(error).into_end(), now_ms()).await;
+    }
+    if let Err(error) = kept {
+        let text = format!("the end of a task is not kept: {error}");
+        server.host().notices()(HostNotice::Warning(text));
+    }
+    server.tasks().lock().remove(&id);
+}
+
+impl RunningTasks {
+    fn note_event(&self, id: &str, event: CallEvent, can_ask: bool) {
+        let mut tasks = self.lock();
+        let Some(task) = tasks.get_mut(id) else { return };
+        match event {
+            CallEvent::Contacting(server) => task.say(&format!("contacting {server}")),
+            CallEvent::Progress(progress) => {
+                task.say(progress.message.as_deref().unwrap_or_default());
+            }
+            CallEvent::Question(question) => {
+                let can_show = can_ask && approval::question_form(&question.request).is_some();
+                if !can_show {
+                    return question.answer(ApprovalAnswer::Nobody);
+                }
+                task.questions += 1;
+                task.question = Some((format!("approval-{}", task.questions), question));
+            }
+        }
+    }
+
+    /// The questions of a task that wait, and what it does at the moment.
+    fn look(&self, id: &str) -> Option<(InputRequests, Option<String>)> {
+        let mut tasks = self.lock();
+        let task = tasks.get_mut(id)?;
+        task.question.take_if(|(_, question)| question.is_withdrawn());
+        let forms = task.question.iter().filter_map(|(key, question)| {
+            let form = approval::question_form(&question.request)?;
+            Some((key.clone(), InputRequest::Elicitation(ElicitRequest::new(form))))
+        });
+        Some((forms.collect(), task.message.clone()))
+    }
+}
+
+impl RunningTask {
+    fn say(&mut self, message: &str) {
+        let message = text::escape_excerpt(message, MESSAGE_CHARS_MAX);
+        self.message = Some(message).filter(|message| !message.is_empty());
+    }
+}
+
+/// Returns where a task of a user stands, with its result if it has one.
+pub(crate) async fn get_task(
+    server: &McpServer,
+    user: &str,
+    request: &GetTaskParams,
+) -> Result<GetTaskResult, ErrorData> {
+    let stored = find_task(server, user, &request.task_id).await?;
+    let (payload, message) = match &stored.state {
+        TaskState::Ended(end) => (ended_payload(end), None),
+        TaskState::CutOff => (TaskOutcome::Failed(cut_off()).into_payload(), None),
+        TaskState::Running => match server.tasks().look(&request.task_id) {
+            Some((forms, message)) if forms.is_empty() => (TaskPayload::Working, message),
+            Some((forms, message)) => {
+                (TaskPayload::InputRequired { input_requests: forms }, message)
+            }
+            None => (TaskPayload::Working, Some("it runs in another process".to_owned())),
+        },
+    };
+    let task = DetailedTask::new(wire_task(&stored, message), payload);
+    Ok(GetTaskResult::new(task))
+}
+
+/// Gives the answers of a client to a task. An answer to another question changes nothing.
+pub(crate) async fn update_task(
+    server: &McpServer,
+    user: &str,
+    request: UpdateTaskParams,
+) -> Result<(), ErrorData> {
+    find_task(server, user, &request.task_id).await?;
+    for (key, answer) in request.input_responses {
+        let question = {
+            let mut tasks = server.tasks().lock();
+            let task = tasks.get_mut(&request.task_id);
+            task.and_then(|task| task.question.take_if(|(open, _)| *open == key))
+        };
+        let Some((_, question)) = question else { continue };
+        let form = serde_json::from_value::<ElicitResult>(answer).ok();
+        let answer = form.map_or(ApprovalAnswer::No { reason: None }, |form| {
+            approval::answer_from_form(&form, &question.request)
+        });
+        question.answer(answer);
+    }
+    Ok(())
+}
+
+/// Cancels a task. One that has ended stays as it is.
+pub(crate) async fn cancel_task(
+    server: &McpServer,
+    user: &str,
+    request: &CancelTaskParams,
+) -> Result<(), ErrorData> {
+    let stored = find_task(server, user, &request.task_id).await?;
+    let cancel = server.tasks().lock().get(&request.task_id).map(|task| task.cancel.clone());
+    match (cancel, stored.state) {
+        (Some(cancel), _) => cancel.cancel(),
+        (None, TaskState::Running) => {
+            let text = "the task runs in another process, which alone can cancel it";
+            return Err(ErrorData::internal_error(text, None));
+        }
+        (None, TaskState::CutOff | TaskState::Ended(_)) => {}
+    }
+    Ok(())
+}
+
+async fn find_task(server: &McpServer, user: &str, id: &str) -> Result<StoredTask, ErrorData> {
+    let found = server.host().store().tasks.find_task(user, id, now_ms()).await;
+    let found = found.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    found.ok_or_else(|| {
+        let shown = text::escape_excerpt(id, 100);
+        ErrorData::invalid_params(format!("there is no task {shown}, or no longer"), None)
+    })
+}
+
+/// The user who may ask for a task.
+pub(crate) fn user_of(call: &RequestedCall) -> String {
+    let user = call.context.user_id.clone();
+    user.unwrap_or_else(|| sallyport_contract::LOCAL_USER.to_owned())
+}
+
+fn wire_task(stored: &StoredTask, message: Option<String>) -> Task {
+    let NewTask { id, created_ms, expires_ms, .. } = &stored.task;
+    let mut task =
+        Task::new(id, TaskStatus::Working, wire_time(*created_ms), wire_time(stored.updated_ms))
+            .with_ttl_ms(expires_ms.saturating_sub(*created_ms))
+            .with_poll_interval_ms(POLL_EVERY_MS);
+    task.status_message = message;
+    task
+}
+
+fn wire_time(ms: u64) -> String {
+    let ms = i64::try_from(ms).unwrap_or(i64::MAX);
+    Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH).to_string()
+}
+
+fn cut_off() -> ErrorData {
+    ErrorData::internal_error(CUT_OFF, None)
+}
+
+/// A plugin that broke is a failure of the task; a tool that failed has a result that says so.
+fn task_outcome(report: &CallReport, tool: &ToolDescriptor) -> TaskOutcome {
+    if let Outcome::Failed(failure) = &report.outcome
+        && matches!(failure.kind, FailureKind::Trapped | FailureKind::Internal)
+    {
+        let data = call_result::reason(&report.outcome, &tool.id);
+        let data = Some(json!({ call_result::REASON_KEY: data }));
+        let message = call_result::failure_text(&report.outcome, &tool.id);
+        return TaskOutcome::Failed(ErrorData::internal_error(message, data));
+    }
+    let result = call_result::result_from_report(report, tool);
+    TaskOutcome::Completed(serde_json::to_value(result).unwrap_or_default())
+}
+
+impl TaskOutcome {
+    fn into_end(self) -> TaskEnd {
+        let (kind, body) = match self {
+            Self::Completed(result) => ("completed", result),
+            Self::Failed(error) => ("failed", serde_json::to_value(error).unwrap_or_default()),
+            Self::Cancelled => ("cancelled", Value::Null),
+        };
+        TaskEnd { kind: kind.to_owned(), body: body.to_string() }
+    }
+
+    fn into_payload(self) -> TaskPayload {
+        ended_payload(&self.into_end())
+    }
+}
+
+/// What a client gets of the end of a task.
+fn ended_payload(end: &TaskEnd) -> TaskPayload {
+    let body: Map<String, Value> = serde_json::from_str(&end.body).unwrap_or_default();
+    match end.kind.as_str() {
+        "completed" => TaskPayload::Completed { result: body },
+        "cancelled" => TaskPayload::Cancelled,
+        _ => TaskPayload::Failed { error: with_code(body) },
+    }
+}
+
+/// An error as it was kept, or one that says that it was not.
+fn with_code(error: Map<String, Value>) -> Map<String, Value> {
+    match error.contains_key("code") {
+        true => error,
+        false => {
+            let code = ErrorCode::INTERNAL_ERROR.0;
+            let kept = json!({ "code": code, "message": "the end of the task cannot be read" });
+            kept.as_object().cloned().unwrap_or_default()
+        }
+    }
+}
