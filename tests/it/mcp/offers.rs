@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{ALLOW, recorded, records};
+use super::{ALLOW, recorded, records, stateless::with_meta};
 use crate::support::{
     Home, McpClient,
     home::{page_component, page_file},
+    patience::until_so,
 };
 
 /// Requests the whole of a host, so that each question to the plugin needs an approval.
@@ -28,7 +29,10 @@ fn resources_and_prompts_of_a_plugin_reach_a_client() {
     let home = home("", "");
     let mut client = McpClient::start(&home, &[]);
     let about = client.greet("2025-11-25", &json!({}));
-    assert_eq!(about["capabilities"]["resources"], json!({ "listChanged": true }));
+    assert_eq!(
+        about["capabilities"]["resources"],
+        json!({ "subscribe": true, "listChanged": true })
+    );
     assert_eq!(about["capabilities"]["prompts"], json!({ "listChanged": true }));
     let listed = client.ask("resources/list", &json!({}))["result"]["resources"].take();
     assert_eq!(texts(&listed, "uri"), ["almanac://monday", "almanac://friday"]);
@@ -90,7 +94,8 @@ fn a_list_asks_nobody_and_reading_asks_the_user() {
     let mut client = McpClient::greeted(&home, &[], &json!({ "elicitation": {} }));
     let listed = client.ask("resources/list", &json!({}));
     assert_eq!(listed["result"]["resources"], json!([]), "{listed}");
-    assert!(client.log().contains("the resources of almanac are left out"), "{}", client.log());
+    let left_out = "the resources of almanac are left out";
+    until_so("the log says so", || client.log().contains(left_out));
     let id = client.request("resources/read", &json!({ "uri": "almanac://friday" }));
     let asked = client.of_method("elicitation/create");
     assert!(asked.to_string().contains("role:resources"), "{asked}");
@@ -136,5 +141,80 @@ fn tools_are_named_without_their_plugin_if_the_names_differ() {
     assert_eq!(unknown["error"]["code"], -32602);
     let prompt = json!({ "name": "plan", "arguments": { "day": "monday" } });
     assert!(client.ask("prompts/get", &prompt)["result"].is_object());
+    assert_eq!(client.close(), 0);
+}
+
+/// A guest that makes the list of plugins another one.
+const MORE: &str = "hostile";
+
+/// Waits until a resource was read for the first time.
+fn is_watched(home: &Home) {
+    until_so("the resource was read", || {
+        recorded(home)
+            .iter()
+            .any(|(tool, outcome)| tool == "role:resources" && outcome == "completed")
+    });
+}
+
+/// Takes the plugin its right to answer, and has the plugins loaded anew.
+fn change(home: Home, client: &McpClient) -> Home {
+    let deny = "[[rule]]\ntool = \"almanac.role:resources\"\ndecision = \"deny\"\n";
+    let home = home.policy(deny).guest(MORE, NET);
+    client.signal(rustix::process::Signal::HUP);
+    home
+}
+
+#[test]
+fn a_client_hears_of_the_resources_that_it_has_subscribed_to() {
+    let home = home("", "");
+    let mut client = McpClient::greeted(&home, &[], &json!({}));
+    let friday = json!({ "uri": "almanac://friday" });
+    for _ in 0..2 {
+        assert_eq!(client.ask("resources/subscribe", &friday)["result"], json!({}));
+    }
+    let monday = json!({ "uri": "almanac://monday" });
+    assert_eq!(client.ask("resources/subscribe", &monday)["result"], json!({}));
+    assert_eq!(client.ask("resources/unsubscribe", &monday)["result"], json!({}));
+    assert_eq!(
+        client.ask("resources/unsubscribe", &json!({ "uri": "x://y" }))["result"],
+        json!({})
+    );
+    is_watched(&home);
+    let _home = change(home, &client);
+    let updated = client.of_method("notifications/resources/updated");
+    assert_eq!(updated["params"], friday, "{updated}");
+    for number in 0..15 {
+        let uri = json!({ "uri": format!("almanac://{number}") });
+        assert_eq!(client.ask("resources/subscribe", &uri)["result"], json!({}), "{number}");
+    }
+    let refused = client.ask("resources/subscribe", &json!({ "uri": "almanac://16" }));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("16 resources"), "{refused}");
+    let without = client.ask("resources/subscribe", &json!({}));
+    assert_eq!(without["error"]["code"], -32602, "{without}");
+    assert_eq!(client.close(), 0);
+}
+
+#[test]
+fn a_listener_hears_of_resources() {
+    let home = home("", "");
+    let mut client = McpClient::start(&home, &[]);
+    let uris = ["almanac://friday", "almanac://never"];
+    let wanted = json!({ "notifications": { "resourceSubscriptions": uris } });
+    client.request("subscriptions/listen", &with_meta(wanted, &json!({})));
+    let taken = client.of_method("notifications/subscriptions/acknowledged");
+    assert!(taken.to_string().contains("almanac://friday"), "{taken}");
+    is_watched(&home);
+    let _home = change(home, &client);
+    let updated = client.of_method("notifications/resources/updated");
+    assert_eq!(updated["params"]["uri"], "almanac://friday", "{updated}");
+    assert_eq!(client.close(), 0);
+}
+
+#[test]
+fn without_resources_nobody_subscribes() {
+    let home = Home::new().plugins(&["clock"]);
+    let mut client = McpClient::greeted(&home, &[], &json!({}));
+    let refused = client.ask("resources/subscribe", &json!({ "uri": "almanac://friday" }));
+    assert_eq!(refused["error"]["code"], -32601, "{refused}");
     assert_eq!(client.close(), 0);
 }

@@ -35,6 +35,7 @@ use crate::{
     progress::ProgressReporter,
     request_span::{record_end, record_tool},
     server::McpServer,
+    subscriptions::{self, Subscriptions},
     tasks::{self, LongCall, TASK_AFTER},
 };
 
@@ -51,6 +52,7 @@ const DEFAULT_LOG_LEVEL: LoggingLevel = LoggingLevel::Warning;
 pub(crate) struct McpConnection {
     server: Arc<McpServer>,
     session: Arc<ConnectionSession>,
+    subscriptions: Arc<Subscriptions>,
     log_level: Mutex<LoggingLevel>,
     reports_changes: AtomicBool,
     /// Held while the user is asked, so that questions come one after another.
@@ -109,6 +111,7 @@ impl McpConnection {
         Self {
             session: Arc::new(session),
             server,
+            subscriptions: Arc::default(),
             log_level: Mutex::new(DEFAULT_LOG_LEVEL),
             reports_changes: AtomicBool::new(false),
             question: tokio::sync::Mutex::default(),
@@ -369,6 +372,27 @@ impl McpConnection {
         }
     }
 
+    /// Subscribes to a resource, and watches it from now on.
+    pub(crate) async fn subscribe_to(
+        &self,
+        uri: String,
+        peer: Peer<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        offers::check_address(&self.session, &uri).await?;
+        if self.subscriptions.add(uri)? {
+            let (session, subscriptions) =
+                (Arc::downgrade(&self.session), Arc::downgrade(&self.subscriptions));
+            let watching = subscriptions::watch(session, subscriptions, peer);
+            tokio::spawn(self.server.stop_token().clone().run_until_cancelled_owned(watching));
+        }
+        Ok(())
+    }
+
+    /// Hears no more of a resource.
+    pub(crate) fn unsubscribe_from(&self, uri: &str) {
+        self.subscriptions.remove(uri);
+    }
+
     /// A method about resources does not exist without a plugin that offers some.
     pub(crate) fn require_resources<M: ConstString>(&self) -> Result<(), ErrorData> {
         let missing = || ErrorData::method_not_found::<M>();
@@ -432,6 +456,11 @@ impl ConnectionSession {
     /// The user of the connection.
     pub(crate) fn user(&self) -> &str {
         &self.principal.user
+    }
+
+    /// What all connections share.
+    pub(crate) fn server(&self) -> &Arc<McpServer> {
+        &self.server
     }
 }
 

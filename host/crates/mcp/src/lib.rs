@@ -22,6 +22,7 @@ mod progress;
 mod request_span;
 mod server;
 mod stdio;
+mod subscriptions;
 mod tasks;
 mod tools;
 mod transport;

@@ -14,9 +14,13 @@ use rmcp::{
         ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
         PromptsCapability, ReadResourceRequestMethod, ReadResourceRequestParams,
         ReadResourceResponse, ResourcesCapability, ServerCapabilities, ServerConfig,
-        SetLevelRequestParams, SubscriptionFilter, UpdateTaskParams,
+        SetLevelRequestParams, SubscribeRequestMethod, SubscribeRequestParams, SubscriptionFilter,
+        UnsubscribeRequestMethod, UnsubscribeRequestParams, UpdateTaskParams,
     },
-    service::{NotificationContext, RequestContext, SubscriptionContext},
+    service::{
+        NotificationContext, RequestContext, SubscriptionContext, SubscriptionSendError,
+        SubscriptionSink,
+    },
 };
 use sallyport_contract::text;
 
@@ -24,6 +28,7 @@ use crate::{
     handler::{McpConnection, is_stateless},
     offers,
     request_span::in_request_span,
+    subscriptions::{SUBSCRIPTIONS_MAX, Subscriptions, look_interval},
     tasks,
 };
 
@@ -43,6 +48,7 @@ impl ServerHandler for McpConnection {
         if offers::has_resources(self.server()) {
             let mut resources = ResourcesCapability::default();
             resources.list_changed = Some(true);
+            resources.subscribe = Some(true);
             capabilities.resources = Some(resources);
         }
         if offers::has_prompts(self.server()) {
@@ -110,6 +116,27 @@ impl ServerHandler for McpConnection {
         in_request_span("resources/read", &context, answer).await?
     }
 
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.require_resources::<SubscribeRequestMethod>()?;
+        let subscribing = self.subscribe_to(request.uri, context.peer.clone());
+        let subscribed = self.until_stopped(&context, subscribing);
+        in_request_span("resources/subscribe", &context, subscribed).await?
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.require_resources::<UnsubscribeRequestMethod>()?;
+        self.unsubscribe_from(&request.uri);
+        Ok(())
+    }
+
     async fn list_prompts(
         &self,
         page: Option<PaginatedRequestParams>,
@@ -174,36 +201,37 @@ impl ServerHandler for McpConnection {
 
     fn accepted_subscription_filter(
         &self,
-        _requested: &SubscriptionFilter,
+        requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        Some(
-            SubscriptionFilter::builder()
-                .tools_list_changed()
-                .resources_list_changed()
-                .prompts_list_changed()
-                .build(),
-        )
+        let mut accepted = SubscriptionFilter::builder()
+            .tools_list_changed()
+            .resources_list_changed()
+            .prompts_list_changed()
+            .build();
+        let uris = requested.resource_subscriptions.iter().flatten().take(SUBSCRIPTIONS_MAX);
+        accepted.resource_subscriptions =
+            offers::has_resources(self.server()).then(|| uris.cloned().collect());
+        Some(accepted)
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let mut changes = pin!(self.server().host().changes());
+        let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
+        let subscriptions = Subscriptions::of(&uris);
+        let mut ticks = look_interval();
         loop {
-            tokio::select! {
+            let is_change = tokio::select! {
                 () = context.cancelled() => return Ok(()),
                 () = self.server().stop_token().cancelled() => return Ok(()),
-                changed = changes.next() => {
-                    let sink = context.sink();
-                    let mut told = vec![sink.notify_tool_list_changed().await];
-                    if offers::has_resources(self.server()) {
-                        told.push(sink.notify_resource_list_changed().await);
-                    }
-                    if offers::has_prompts(self.server()) {
-                        told.push(sink.notify_prompt_list_changed().await);
-                    }
-                    if changed.is_none() || told.iter().any(Result::is_err) {
-                        return Ok(());
-                    }
-                }
+                changed = changes.next() => match changed {
+                    Some(_) => true,
+                    None => return Ok(()),
+                },
+                _ = ticks.tick(), if !subscriptions.is_empty() => false,
+            };
+            let told = self.tell_listener(context.sink(), &subscriptions, is_change).await;
+            if told.is_err() {
+                return Ok(());
             }
         }
     }
@@ -221,8 +249,16 @@ impl ServerHandler for McpConnection {
                 let message = format!("Unknown method: {method}");
                 ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
             }
-            "tools/call" | "tools/list" | "resources/read" | "resources/list" | "prompts/get"
-            | "prompts/list" | "logging/setLevel" | "initialize" => {
+            "tools/call"
+            | "tools/list"
+            | "resources/read"
+            | "resources/list"
+            | "prompts/get"
+            | "prompts/list"
+            | "resources/subscribe"
+            | "resources/unsubscribe"
+            | "logging/setLevel"
+            | "initialize" => {
                 ErrorData::invalid_params(format!("the parameters of {method} do not fit"), None)
             }
             _ => ErrorData::new(
@@ -231,6 +267,33 @@ impl ServerHandler for McpConnection {
                 None,
             ),
         })
+    }
+}
+
+impl McpConnection {
+    /// Tells a listener what has changed.
+    async fn tell_listener(
+        &self,
+        sink: &SubscriptionSink,
+        subscriptions: &Subscriptions,
+        is_change: bool,
+    ) -> Result<(), SubscriptionSendError> {
+        // What the listener did not ask for would be refused, and end the subscription.
+        let accepted = sink.accepted();
+        let wants = |kind: Option<bool>| is_change && kind == Some(true);
+        if wants(accepted.tools_list_changed) {
+            sink.notify_tool_list_changed().await?;
+        }
+        if wants(accepted.resources_list_changed) && offers::has_resources(self.server()) {
+            sink.notify_resource_list_changed().await?;
+        }
+        if wants(accepted.prompts_list_changed) && offers::has_prompts(self.server()) {
+            sink.notify_prompt_list_changed().await?;
+        }
+        for uri in subscriptions.look(self.session()).await {
+            sink.notify_resource_updated(uri).await?;
+        }
+        Ok(())
     }
 }
 

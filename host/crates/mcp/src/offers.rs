@@ -28,8 +28,9 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     call_result,
-    handler::{CallTurn, McpConnection},
+    handler::{CallTurn, ConnectionSession, McpConnection},
     server::McpServer,
+    subscriptions::SeenResource,
 };
 
 /// Most entries of one plugin in a list.
@@ -54,7 +55,7 @@ pub(crate) fn has_prompts(server: &McpServer) -> bool {
 /// The resources of all plugins. The first plugin in order of name has an address that several list.
 pub(crate) async fn list_resources(connection: &McpConnection) -> Vec<Resource> {
     let mut listed: Vec<Resource> = Vec::new();
-    for (_, specs) in resources_by_plugin(connection).await {
+    for (_, specs) in resources_by_plugin(connection.session()).await {
         for spec in specs {
             if !listed.iter().any(|other| other.uri == spec.uri) {
                 listed.push(wire_resource(spec));
@@ -66,13 +67,13 @@ pub(crate) async fn list_resources(connection: &McpConnection) -> Vec<Resource> 
 
 /// The templates of all plugins.
 pub(crate) async fn list_templates(connection: &McpConnection) -> Vec<ResourceTemplate> {
-    let of_plugins = templates_by_plugin(connection).await;
+    let of_plugins = templates_by_plugin(connection.session()).await;
     of_plugins.into_iter().flat_map(|(_, specs)| specs).map(wire_template).collect()
 }
 
 /// The prompts of all plugins.
 pub(crate) async fn list_prompts(connection: &McpConnection) -> Vec<Prompt> {
-    let of_plugins = prompts_by_plugin(connection).await;
+    let of_plugins = prompts_by_plugin(connection.session()).await;
     let named = of_plugins.into_iter().flat_map(|(plugin, specs)| {
         specs.into_iter().map(move |spec| (prompt_name(connection, &plugin, &spec), spec))
     });
@@ -86,7 +87,8 @@ pub(crate) async fn read_resource(
     context: &RequestContext<RoleServer>,
 ) -> Result<ReadResourceResponse, ErrorData> {
     let uri = request.uri;
-    let plugin = plugin_of_uri(connection, &uri).await.ok_or_else(|| unknown_resource(&uri))?;
+    let plugin =
+        plugin_of_uri(connection.session(), &uri).await.ok_or_else(|| unknown_resource(&uri))?;
     let query = OfferQuery::Resources(ResourceQuery::Read { uri: uri.clone() });
     let id = role_id(&plugin, query.role());
     let answers = (request.request_state, request.input_responses);
@@ -106,6 +108,29 @@ pub(crate) async fn read_resource(
             }
             outcome => Err(failed_query(&outcome, &id)),
         },
+    }
+}
+
+/// Whether a plugin answers for an address.
+///
+/// # Errors
+///
+/// None does.
+pub(crate) async fn check_address(session: &ConnectionSession, uri: &str) -> Result<(), ErrorData> {
+    let plugin = plugin_of_uri(session, uri).await;
+    plugin.map(drop).ok_or_else(|| unknown_resource(uri))
+}
+
+/// Reads a resource to compare it with what it was. That asks nobody.
+pub(crate) async fn look_at_resource(session: &ConnectionSession, uri: &str) -> SeenResource {
+    let Some(plugin) = plugin_of_uri(session, uri).await else { return SeenResource::Unreadable };
+    let query = OfferQuery::Resources(ResourceQuery::Read { uri: uri.to_owned() });
+    let requested = requested_query(session, &plugin, &query);
+    match ask_plugin(session, requested, query).await.outcome {
+        Outcome::Completed(output) if !output.content.is_empty() => {
+            SeenResource::of_contents(&format!("{:?}", output.content))
+        }
+        _ => SeenResource::Unreadable,
     }
 }
 
@@ -140,13 +165,13 @@ async fn drive_query(
     (state, answers): ReturnedAnswers,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallTurn, ErrorData> {
-    let requested = requested_query(connection, plugin, &query);
+    let requested = requested_query(connection.session(), plugin, &query);
     let running = match state {
         Some(state) => {
             connection.resume_call(&state, &requested.tool, &requested.arguments, &answers)?
         }
         None => {
-            let run = ask_plugin(connection, requested.clone(), query);
+            let run = ask_plugin(connection.session(), requested.clone(), query);
             let busy = || ErrorData::internal_error("too many calls run already; try again", None);
             connection.server().start_run(requested, run).ok_or_else(busy)?
         }
@@ -155,12 +180,12 @@ async fn drive_query(
 }
 
 fn requested_query(
-    connection: &McpConnection,
+    session: &ConnectionSession,
     plugin: &PluginName,
     query: &OfferQuery,
 ) -> RequestedCall {
     RequestedCall {
-        context: connection.session().new_context(),
+        context: session.new_context(),
         tool: role_id(plugin, query.role()),
         arguments: serde_json::to_string(query).unwrap_or_default(),
     }
@@ -173,11 +198,11 @@ fn role_id(plugin: &PluginName, role: PluginRole) -> ToolId {
 }
 
 fn ask_plugin(
-    connection: &McpConnection,
+    session: &ConnectionSession,
     requested: RequestedCall,
     query: OfferQuery,
 ) -> impl Future<Output = CallReport> + Send + 'static {
-    let roles = connection.server().host().roles().clone();
+    let roles = session.server().host().roles().clone();
     async move {
         let RequestedCall { context, tool, .. } = requested;
         let answered = roles.ask_for_offer(&tool.plugin, context, query).await;
@@ -196,33 +221,33 @@ fn offering_plugins(server: &McpServer, role: PluginRole) -> Vec<PluginName> {
     names.filter(|name| server.selection().includes(&role_id(name, role))).collect()
 }
 
-async fn resources_by_plugin(connection: &McpConnection) -> Vec<(PluginName, Vec<ResourceSpec>)> {
+async fn resources_by_plugin(session: &ConnectionSession) -> Vec<(PluginName, Vec<ResourceSpec>)> {
     let query = |after| OfferQuery::Resources(ResourceQuery::List { after });
-    list_by_plugin(connection, PluginRole::Resources, query).await
+    list_by_plugin(session, PluginRole::Resources, query).await
 }
 
-async fn templates_by_plugin(connection: &McpConnection) -> Vec<(PluginName, Vec<TemplateSpec>)> {
+async fn templates_by_plugin(session: &ConnectionSession) -> Vec<(PluginName, Vec<TemplateSpec>)> {
     let query = |after| OfferQuery::Resources(ResourceQuery::Templates { after });
-    list_by_plugin(connection, PluginRole::Resources, query).await
+    list_by_plugin(session, PluginRole::Resources, query).await
 }
 
-async fn prompts_by_plugin(connection: &McpConnection) -> Vec<(PluginName, Vec<PromptSpec>)> {
+async fn prompts_by_plugin(session: &ConnectionSession) -> Vec<(PluginName, Vec<PromptSpec>)> {
     let query = |after| OfferQuery::Prompts(PromptQuery::List { after });
-    list_by_plugin(connection, PluginRole::Prompts, query).await
+    list_by_plugin(session, PluginRole::Prompts, query).await
 }
 
 async fn list_by_plugin<T: DeserializeOwned>(
-    connection: &McpConnection,
+    session: &ConnectionSession,
     role: PluginRole,
     query: impl Fn(Option<String>) -> OfferQuery,
 ) -> Vec<(PluginName, Vec<T>)> {
     let mut lists = Vec::new();
-    for plugin in offering_plugins(connection.server(), role) {
-        match list_of_plugin(connection, &plugin, &query).await {
+    for plugin in offering_plugins(session.server(), role) {
+        match list_of_plugin(session, &plugin, &query).await {
             Ok(list) => lists.push((plugin, list)),
             Err(why) => {
                 let text = format!("the {} of {plugin} are left out: {why}", role.as_str());
-                connection.server().host().notices()(HostNotice::Warning(text));
+                session.server().host().notices()(HostNotice::Warning(text));
             }
         }
     }
@@ -231,15 +256,15 @@ async fn list_by_plugin<T: DeserializeOwned>(
 
 /// All pages of a plugin.
 async fn list_of_plugin<T: DeserializeOwned>(
-    connection: &McpConnection,
+    session: &ConnectionSession,
     plugin: &PluginName,
     query: &impl Fn(Option<String>) -> OfferQuery,
 ) -> Result<Vec<T>, String> {
     let (mut items, mut after) = (Vec::new(), None);
     for _ in 0..PAGES_MAX {
         let query = query(after.take());
-        let requested = requested_query(connection, plugin, &query);
-        let report = ask_plugin(connection, requested, query).await;
+        let requested = requested_query(session, plugin, &query);
+        let report = ask_plugin(session, requested, query).await;
         let Outcome::Completed(ToolOutput { data, .. }) = report.outcome else {
             return Err(failure_reason(&report).unwrap_or_else(|| "it was cancelled".to_owned()));
         };
@@ -258,18 +283,18 @@ async fn list_of_plugin<T: DeserializeOwned>(
 
 /// The plugin that answers for an address. A single one is asked in any case, because not every
 /// resource has to be listed.
-async fn plugin_of_uri(connection: &McpConnection, uri: &str) -> Option<PluginName> {
-    let plugins = offering_plugins(connection.server(), PluginRole::Resources);
+async fn plugin_of_uri(session: &ConnectionSession, uri: &str) -> Option<PluginName> {
+    let plugins = offering_plugins(session.server(), PluginRole::Resources);
     if plugins.len() < 2 {
         return plugins.into_iter().next();
     }
-    let lists = resources_by_plugin(connection).await;
+    let lists = resources_by_plugin(session).await;
     let lists = lists.into_iter().find(|(_, specs)| specs.iter().any(|spec| spec.uri == uri));
     if let Some((plugin, _)) = lists {
         return Some(plugin);
     }
     let fits = |spec: &TemplateSpec| fits_template(&spec.uri_template, uri);
-    let templates = templates_by_plugin(connection).await;
+    let templates = templates_by_plugin(session).await;
     let found = templates.into_iter().find(|(_, specs)| specs.iter().any(fits));
     found.map(|(plugin, _)| plugin)
 }
@@ -295,7 +320,7 @@ async fn find_prompt(
     connection: &McpConnection,
     name: &str,
 ) -> Result<(PluginName, PromptSpec), ErrorData> {
-    for (plugin, specs) in prompts_by_plugin(connection).await {
+    for (plugin, specs) in prompts_by_plugin(connection.session()).await {
         for spec in specs {
             if prompt_name(connection, &plugin, &spec).as_deref() == Some(name) {
                 return Ok((plugin, spec));
