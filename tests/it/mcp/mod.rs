@@ -1,6 +1,7 @@
 //! `sallyport mcp`: what a client gets, and what happens to one that misbehaves.
 
 mod approvals;
+mod apps;
 mod calls;
 mod hostile;
 pub(crate) mod http;

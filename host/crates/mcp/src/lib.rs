@@ -12,6 +12,7 @@
 //! - [`PluginWatch`]: reports when the files of the plugins have changed.
 
 mod approval;
+mod apps;
 mod call_result;
 mod calls;
 mod handler;

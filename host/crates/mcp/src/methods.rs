@@ -25,6 +25,7 @@ use rmcp::{
 use sallyport_contract::text;
 
 use crate::{
+    apps,
     handler::{McpConnection, is_stateless},
     offers,
     request_span::in_request_span,
@@ -68,8 +69,16 @@ impl ServerHandler for McpConnection {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         only_page(page)?;
-        let listed = async { self.server().offered_tools().listed().to_vec() };
-        let tools = in_request_span("tools/list", &context, listed).await;
+        let offered = self.server().offered_tools();
+        let has_pages = apps::shows_pages(&context) && offers::has_resources(self.server());
+        let listed = async {
+            match has_pages {
+                true => apps::with_pages(self.session(), &offered).await,
+                false => offered.listed().to_vec(),
+            }
+        };
+        let listed = self.until_stopped(&context, listed);
+        let tools = in_request_span("tools/list", &context, listed).await?;
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -89,7 +98,7 @@ impl ServerHandler for McpConnection {
     ) -> Result<ListResourcesResult, ErrorData> {
         self.require_resources::<ListResourcesRequestMethod>()?;
         only_page(page)?;
-        let listing = self.until_stopped(&context, offers::list_resources(self));
+        let listing = self.until_stopped(&context, offers::resources_of(self.session()));
         let items = in_request_span("resources/list", &context, listing).await?;
         Ok(ListResourcesResult::with_all_items(items))
     }

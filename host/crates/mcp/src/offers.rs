@@ -27,7 +27,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    call_result,
+    apps, call_result,
     handler::{CallTurn, ConnectionSession, McpConnection},
     server::McpServer,
     subscriptions::SeenResource,
@@ -53,11 +53,12 @@ pub(crate) fn has_prompts(server: &McpServer) -> bool {
 }
 
 /// The resources of all plugins. The first plugin in order of name has an address that several list.
-pub(crate) async fn list_resources(connection: &McpConnection) -> Vec<Resource> {
+pub(crate) async fn resources_of(session: &ConnectionSession) -> Vec<Resource> {
     let mut listed: Vec<Resource> = Vec::new();
-    for (_, specs) in resources_by_plugin(connection.session()).await {
+    for (plugin, specs) in resources_by_plugin(session).await {
         for spec in specs {
-            if !listed.iter().any(|other| other.uri == spec.uri) {
+            let is_offered = apps::is_offered(&plugin, &spec.uri, spec.media_type.as_deref());
+            if is_offered && !listed.iter().any(|other| other.uri == spec.uri) {
                 listed.push(wire_resource(spec));
             }
         }
@@ -101,7 +102,11 @@ pub(crate) async fn read_resource(
                     ContentPart::Embedded(one) => Some(call_result::resource_contents(one)),
                     _ => None,
                 });
-                Ok(ReadResourceResult::new(contents.collect()).into())
+                let mut contents: Vec<_> = contents.collect();
+                match contents.iter_mut().all(|one| apps::restrict_page(&plugin, &uri, one)) {
+                    true => Ok(ReadResourceResult::new(contents).into()),
+                    false => Err(unknown_resource(&uri)),
+                }
             }
             Outcome::Failed(failure) if failure.kind == FailureKind::NotFound => {
                 Err(unknown_resource(&uri))

@@ -24,6 +24,9 @@ const SILENCE_WAV: &[u8] = &[
 /// The pause between two steps.
 const STEP: Duration = Duration::from_millis(50);
 
+/// Longer than a call takes that is no task.
+const LONG: Duration = Duration::from_millis(1500);
+
 /// The steps of a call that takes until it is cancelled.
 const STEPS_MAX: u32 = 1200;
 
@@ -123,6 +126,49 @@ fn echo(args: Echo) -> String {
     args.text
 }
 
+/// Whom to greet.
+#[derive(Deserialize, JsonSchema)]
+struct Greet {
+    /// The name.
+    name: String,
+}
+
+/// Greets at once.
+#[tool(read_only, open_world = false)]
+fn greet(args: Greet) -> String {
+    format!("Hello, {}!", args.name)
+}
+
+/// How long to take.
+#[derive(Deserialize, JsonSchema)]
+struct Slow {
+    /// The time, in seconds.
+    seconds: u64,
+    /// A name for the result.
+    label: Option<String>,
+}
+
+/// Returns a result after a while.
+#[tool(read_only, open_world = false)]
+fn slow_compute(args: Slow) -> String {
+    sleep(Duration::from_secs(args.seconds.min(60)));
+    format!("Computed {}.", args.label.unwrap_or_default())
+}
+
+/// Fails after a while.
+#[tool(read_only, open_world = false)]
+fn failing_job() -> Result<Value, ToolError> {
+    sleep(LONG);
+    Err(ToolError::Failed("This job intentionally fails".to_owned()))
+}
+
+/// Breaks after a while.
+#[tool(read_only, open_world = false)]
+fn protocol_error_job() -> &'static str {
+    sleep(LONG);
+    panic!("This job intentionally breaks")
+}
+
 /// Needs an approval.
 #[tool]
 fn test_streaming_elicitation() -> &'static str {
@@ -160,6 +206,10 @@ sallyport_sdk::export_plugin!(
         test_tool_with_progress,
         test_until_cancelled,
         echo,
+        greet,
+        slow_compute,
+        failing_job,
+        protocol_error_job,
         test_streaming_elicitation,
         test_input_required_result_request_state,
         test_input_required_result_tampered_state,

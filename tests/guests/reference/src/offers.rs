@@ -11,12 +11,23 @@ use crate::DOT_PNG;
 /// The addresses of a template, before and after the part that is filled in.
 const TEMPLATE: (&str, &str) = ("test://template/", "/data");
 
-/// Two resources and a template.
+/// The media type of a page of a tool.
+const PAGE_TYPE: &str = "text/html;profile=mcp-app";
+
+/// The page of a tool, one that is of another type when it is read, and one of another plugin.
+const PAGES: [(&str, &str); 3] = [
+    ("ui://reference/echo", PAGE_TYPE),
+    ("ui://reference/greet", "text/html"),
+    ("ui://clock/get_time", PAGE_TYPE),
+];
+
+/// Two resources, pages and a template.
 pub(crate) enum Texts {}
 
 impl Resources for Texts {
     fn list(_context: &CallContext) -> Result<Vec<Resource>, ToolError> {
-        Ok(vec![
+        let pages = PAGES.map(|(uri, _)| Resource::new(uri, "page").media_type(PAGE_TYPE));
+        let texts = vec![
             Resource::new("test://static-text", "static-text")
                 .title("A text")
                 .description("A text that never changes.")
@@ -25,7 +36,11 @@ impl Resources for Texts {
                 .description("A picture that never changes.")
                 .media_type("image/png")
                 .size_bytes(DOT_PNG.len() as u64),
-        ])
+            Resource::new("test://watched-resource", "watched")
+                .description("A text to subscribe to.")
+                .media_type("text/plain"),
+        ];
+        Ok(texts.into_iter().chain(pages).collect())
     }
 
     fn templates(_context: &CallContext) -> Result<Vec<Template>, ToolError> {
@@ -44,7 +59,11 @@ impl Resources for Texts {
                 Contents::text(uri, "text/plain", text)
             }
             "test://static-binary" => Contents::binary(uri, "image/png", DOT_PNG.to_vec()),
-            _ => filled_template(uri)?,
+            "test://watched-resource" => Contents::text(uri, "text/plain", "Nothing new."),
+            _ => match PAGES.iter().find(|(page, _)| *page == uri) {
+                Some((_, media_type)) => Contents::text(uri, *media_type, "<!doctype html>"),
+                None => filled_template(uri)?,
+            },
         };
         Ok(vec![contents])
     }
