@@ -4,6 +4,7 @@ use std::{fs, net::TcpListener, time::Instant};
 
 use serde_json::json;
 
+use crate::mcp_servers;
 use crate::support::{
     Home, McpClient, OpenAi, Reply, Response, Server,
     collector::{Collector, config},
@@ -211,4 +212,21 @@ fn a_project_that_is_not_trusted_names_no_collector_and_no_key_is_shown() {
     let table = format!("{}headers = {{ authorization = \"{key}\" }}\n", collector.config());
     let shown = Home::new().config(table).run(&["config", "show"]).ended(0).hides(&[key]);
     shown.answers(&["telemetry.endpoint = ", "telemetry.headers"]);
+}
+
+/// In both versions of the protocol, and nothing of it without telemetry.
+#[test]
+fn a_call_of_an_mcp_server_takes_its_trace_along() {
+    for mode in ["meta", "input-meta"] {
+        let collector = Collector::start();
+        let (report, _) =
+            mcp_servers::home(mode, &collector.config()).call("fake.echo", &json!({}));
+        let span = collector.span("execute_tool fake.echo");
+        let place = format!("00-{}-{}-01", span.trace, span.id);
+        let sent = report.to_string();
+        assert!(sent.contains("traceparent") && sent.contains(&place), "{mode} {place}: {sent}");
+        let (report, _) = mcp_servers::home(mode, "").call("fake.echo", &json!({}));
+        assert_eq!(report["outcome"], "completed", "{report}");
+        assert!(!report.to_string().contains("traceparent"), "{mode}: {report}");
+    }
 }
