@@ -26,7 +26,7 @@ use crate::{
     discovery_answer::DiscoveryAnswers,
     http_messages::{self, HttpMessages, ServerAddress},
     journal::{AskedQuestion, ConnectionJournal},
-    questions::{CallQuestions, RunningCall, RunningCalls},
+    questions::{CallQuestions, ConnectionCall, ConnectionCalls},
     requests::ServerRequests,
     tool::OfferedTool,
     transport::ServerLines,
@@ -82,7 +82,7 @@ pub enum ServerError {
 pub struct ServerConnection {
     service: RunningService<RoleClient, ServerRequests>,
     journal: Arc<ConnectionJournal>,
-    calls: Arc<RunningCalls>,
+    calls: Arc<ConnectionCalls>,
     limits: ConnectionLimits,
 }
 
@@ -128,7 +128,7 @@ impl ServerConnection {
         journal: Arc<ConnectionJournal>,
         limits: ConnectionLimits,
     ) -> Result<Self, ServerError> {
-        let calls = Arc::<RunningCalls>::default();
+        let calls = Arc::<ConnectionCalls>::default();
         let handler = ServerRequests { journal: Arc::clone(&journal), calls: Arc::clone(&calls) };
         let mode = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
@@ -197,7 +197,7 @@ impl ServerConnection {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        call: &RunningCall,
+        call: &ConnectionCall,
     ) -> Result<ServerAnswer, ServerError> {
         let mut request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         if let Some(trace) = sallyport_telemetry::current_trace() {
@@ -219,7 +219,7 @@ impl ServerConnection {
     async fn answer_questions(
         &self,
         asked: InputRequiredResult,
-        call: &RunningCall,
+        call: &ConnectionCall,
     ) -> Result<Option<InputResponses>, ServerError> {
         let requests = asked.input_requests.unwrap_or_default();
         // Without a question, it wants the same call again.

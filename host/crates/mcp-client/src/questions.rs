@@ -44,13 +44,13 @@ pub enum QuestionReply {
 
 /// The calls that run on one connection.
 #[derive(Default)]
-pub(crate) struct RunningCalls {
-    calls: Mutex<Vec<Arc<RunningCall>>>,
+pub(crate) struct ConnectionCalls {
+    calls: Mutex<Vec<Arc<ConnectionCall>>>,
     last_id: AtomicU64,
 }
 
 /// A call that runs.
-pub(crate) struct RunningCall {
+pub(crate) struct ConnectionCall {
     id: u64,
     questions: Arc<dyn CallQuestions>,
     /// How many questions the server has asked during it.
@@ -59,28 +59,28 @@ pub(crate) struct RunningCall {
 
 /// A call that is among those that run, until this is dropped.
 pub(crate) struct CallEntry {
-    calls: Arc<RunningCalls>,
-    pub(crate) call: Arc<RunningCall>,
+    calls: Arc<ConnectionCalls>,
+    pub(crate) call: Arc<ConnectionCall>,
 }
 
-impl RunningCalls {
+impl ConnectionCalls {
     /// Adds a call.
     pub(crate) fn enter(self: &Arc<Self>, questions: Arc<dyn CallQuestions>) -> CallEntry {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed);
-        let call = Arc::new(RunningCall { id, questions, asked: AtomicU32::new(0) });
+        let call = Arc::new(ConnectionCall { id, questions, asked: AtomicU32::new(0) });
         self.lock().push(Arc::clone(&call));
         CallEntry { calls: Arc::clone(self), call }
     }
 
     /// The call that a question without a call belongs to.
-    pub(crate) fn asked_call(&self) -> Option<Arc<RunningCall>> {
+    pub(crate) fn asked_call(&self) -> Option<Arc<ConnectionCall>> {
         let calls = self.lock();
         let last = calls.last()?;
         let is_shared = calls.iter().any(|one| one.questions.owner() != last.questions.owner());
         (!is_shared).then(|| Arc::clone(last))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<RunningCall>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<ConnectionCall>>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -91,7 +91,7 @@ impl Drop for CallEntry {
     }
 }
 
-impl RunningCall {
+impl ConnectionCall {
     /// Counts what the server wants of the user. Returns whether it has asked too often, which ends
     /// its connection.
     pub(crate) fn is_exhausted(&self, journal: &ConnectionJournal) -> bool {
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_question_is_for_the_last_call_unless_it_may_be_anothers() {
-        let calls = Arc::new(RunningCalls::default());
+        let calls = Arc::new(ConnectionCalls::default());
         let asked = || calls.asked_call().map(|call| call.id);
         assert_eq!(asked(), None);
         let first = calls.enter(Arc::new(Owner("ann")));
@@ -185,7 +185,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_asks_without_end_is_cut_off() {
-        let (calls, journal) = (Arc::new(RunningCalls::default()), ConnectionJournal::default());
+        let (calls, journal) = (Arc::new(ConnectionCalls::default()), ConnectionJournal::default());
         let entry = calls.enter(Arc::new(Owner("ann")));
         let params = serde_json::json!({
             "message": "?", "requestedSchema": { "type": "object", "properties": {} }

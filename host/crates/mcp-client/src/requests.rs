@@ -18,12 +18,12 @@ use rmcp::{
     service::{NotificationContext, RequestContext},
 };
 
-use crate::{journal::ConnectionJournal, questions::RunningCalls};
+use crate::{journal::ConnectionJournal, questions::ConnectionCalls};
 
 /// Answers a server.
 pub(crate) struct ServerRequests {
     pub(crate) journal: Arc<ConnectionJournal>,
-    pub(crate) calls: Arc<RunningCalls>,
+    pub(crate) calls: Arc<ConnectionCalls>,
 }
 
 impl ServerRequests {

@@ -25,7 +25,7 @@ pub(super) struct UserQuestions {
 pub(super) struct TimeLimitReached;
 
 /// A question that waits, until this is dropped.
-struct OpenQuestion<'a>(&'a watch::Sender<usize>);
+struct WaitingQuestion<'a>(&'a watch::Sender<usize>);
 
 impl UserQuestions {
     /// The questions of a call.
@@ -58,7 +58,7 @@ impl CallQuestions for UserQuestions {
 
     fn ask_user(&self, question: FormQuestion) -> BoxFuture<'_, QuestionReply> {
         Box::pin(async move {
-            let _open = OpenQuestion::new(&self.open);
+            let _open = WaitingQuestion::new(&self.open);
             match self.authorizer.ask_for_server(&self.call, question).await {
                 FormOutcome::Accepted(values) => QuestionReply::Accepted(values),
                 FormOutcome::Declined => QuestionReply::Declined,
@@ -69,14 +69,14 @@ impl CallQuestions for UserQuestions {
     }
 }
 
-impl<'a> OpenQuestion<'a> {
+impl<'a> WaitingQuestion<'a> {
     fn new(open: &'a watch::Sender<usize>) -> Self {
         open.send_modify(|count| *count += 1);
         Self(open)
     }
 }
 
-impl Drop for OpenQuestion<'_> {
+impl Drop for WaitingQuestion<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }
@@ -124,7 +124,7 @@ mod tests {
             let receiver = open.subscribe();
             let call = async {
                 sleep(seconds(before)).await;
-                let question = OpenQuestion::new(&open);
+                let question = WaitingQuestion::new(&open);
                 sleep(seconds(asked)).await;
                 drop(question);
                 sleep(seconds(after)).await;
