@@ -47,6 +47,12 @@
 //! [telemetry]
 //! endpoint = "http://127.0.0.1:4318"
 //!
+//! [login]
+//! issuer = "https://id.example.com"
+//! client_id = "sallyport"
+//! client_secret_file = "~/keys/login"
+//! roles = { staff = "user", leads = "approver" }
+//!
 //! [mcp.files]
 //! command = ["mcp-server-filesystem", "/home/ann/notes"]
 //!
@@ -66,8 +72,8 @@ use toml::de::DeTable;
 
 use super::{
     ApprovalSettings, BrowserSettings, BudgetSettings, ChatSettings, CompileSettings,
-    InternalToolSettings, PackageSettings, SessionRetention, SettingOrigin, TelemetrySettings,
-    TerminalSettings,
+    InternalToolSettings, LoginSettings, PackageSettings, SessionRetention, SettingOrigin,
+    TelemetrySettings, TerminalSettings,
     provider::{self, ProviderChoice},
     reader::ConfigText,
     values::{
@@ -118,6 +124,9 @@ pub struct FileConfig {
     pub compile: CompileSettings,
     /// Where spans are sent; without it, nowhere.
     pub telemetry: Option<TelemetrySettings>,
+    /// The identity server at which people log in to the console of the service; without it, they
+    /// log in with a token.
+    pub login: Option<LoginSettings>,
     /// MCP servers whose tools are used; each name is that of their plugin.
     #[schemars(with = "BTreeMap<String, McpServerEntry>")]
     pub mcp: BTreeMap<PluginName, McpServerEntry>,
@@ -484,6 +493,7 @@ mod tests {
             (_, _, Some("emacs")) => "'vi'",
             (_, _, Some("low")) => "'high'",
             (_, _, Some("native")) => "'json'",
+            (_, _, Some("user")) => "'operator'",
             _ if schema["anyOf"][0]["enum"][0] == "openai" => "'ollama'",
             _ => "'x'",
         }
@@ -499,11 +509,15 @@ mod tests {
             let table = path.rsplit_once('.').map_or("", |(table, _)| table);
             // Their keys are names of the user's choice.
             let is_free =
-                ["settings.a", "mcp.a.env", "mcp.a.headers", "telemetry.headers"].contains(&table);
+                ["settings.a", "mcp.a.env", "mcp.a.headers", "telemetry.headers", "login.roles"]
+                    .contains(&table);
             let needed = match path.as_str() {
                 "mcp.a.command" | "mcp.a.url" => "",
                 path if path.starts_with("mcp.a.headers") => "mcp.a.url = 'x'\n",
                 path if path.starts_with("telemetry.headers") => "telemetry.endpoint = 'x'\n",
+                path if path.starts_with("login.roles") => {
+                    "login.issuer = 'x'\nlogin.client_id = 'x'\n"
+                }
                 path if path.starts_with("mcp.a.") => "mcp.a.command = ['x']\n",
                 _ => "",
             };

@@ -16,7 +16,7 @@ pub(super) struct ConfigLayers {
     pub(super) project: Option<ProjectConfig>,
     pub(super) file: FileConfig,
     pub(super) raw_config: RawConfig,
-    /// The files that contain keys of models, also of those that a project replaces.
+    /// The files that contain keys of servers, also of those that a project replaces.
     pub(super) key_files: Vec<PathBuf>,
     /// Project configurations that are ignored.
     pub(super) foreign: Vec<ForeignFile>,
@@ -72,7 +72,8 @@ impl ConfigLayers {
 }
 
 fn key_files_of(file: &FileConfig, env: &Env) -> Vec<PathBuf> {
-    file.model.values().filter_map(|entry| entry.key_path(env)).collect()
+    let of_models = file.model.values().filter_map(|entry| entry.key_path(env));
+    of_models.chain(file.login.iter().filter_map(|login| login.secret_path(env))).collect()
 }
 
 impl RawConfig {

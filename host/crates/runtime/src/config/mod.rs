@@ -9,6 +9,7 @@ pub mod edit;
 pub mod env;
 pub mod file;
 mod layers;
+mod login;
 pub mod model;
 pub mod paths;
 mod policy;
@@ -37,6 +38,7 @@ pub use env::Env;
 pub use file::{FileConfig, McpServerEntry, config_schema};
 use layers::{ConfigLayers, toml_to_json};
 pub use layers::{RawConfig, config_file_path};
+pub use login::LoginSettings;
 pub use model::{ChosenModel, ModelChoice, ModelSources, PluginModelConfig};
 pub use paths::HostPaths;
 pub use policy::{PolicyFiles, PolicyPath};
@@ -184,6 +186,8 @@ pub struct HostSettings {
     pub compile: CompileSettings,
     /// Where spans are sent, if anywhere.
     pub telemetry: Option<TelemetrySettings>,
+    /// Where people log in to the console of the service, if not with a token.
+    pub login: Option<LoginSettings>,
     /// The MCP servers whose tools are used, each under the name of its plugin.
     pub mcp_servers: BTreeMap<PluginName, McpServerSettings>,
     /// `[settings.PLUGIN]`, for each plugin.
@@ -202,7 +206,8 @@ impl HostSettings {
         let variables = self.mcp_servers.iter().flat_map(|(name, server)| server.secrets(name));
         let models = self.models.server_keys().chain(self.chosen_model.server_key());
         let telemetry = self.telemetry.iter().flat_map(TelemetrySettings::secrets);
-        models.chain(embedder).chain(variables).chain(telemetry)
+        let login = self.login.iter().flat_map(|login| login.secrets(&self.env));
+        models.chain(embedder).chain(variables).chain(telemetry).chain(login)
     }
 
     /// Resolves flags, environment and files.
@@ -248,6 +253,7 @@ impl HostSettings {
             packages: file.packages,
             compile: file.compile.with_env_override(&env),
             telemetry: file.telemetry,
+            login: file.login,
             mcp_servers: file
                 .mcp
                 .into_iter()

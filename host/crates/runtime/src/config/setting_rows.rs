@@ -54,6 +54,7 @@ impl HostSettings {
         }
         rows.extend(self.table_setting_rows("embedding"));
         rows.extend(self.table_setting_rows("telemetry"));
+        rows.extend(self.table_setting_rows("login"));
         for top in ["model", "price", "mcp", "settings"] {
             rows.extend(self.named_table_rows(top));
         }
@@ -133,10 +134,15 @@ impl HostSettings {
 fn table_rows(top: &str, path: &str, table: &Value, origin: SettingOrigin) -> Vec<SettingRow> {
     let row = |(key, value): (&String, &Value)| {
         let value = match (top, key.as_str()) {
-            ("model" | "embedding", "base_url") | ("mcp", "url") | ("telemetry", "endpoint") => {
+            ("model" | "embedding", "base_url")
+            | ("mcp", "url")
+            | ("telemetry", "endpoint")
+            | ("login", "issuer") => {
                 json!(display_address(value.as_str().unwrap_or("")))
             }
-            ("model" | "embedding", "key") | ("settings", _) => redact_value(key, value),
+            ("model" | "embedding", "key") | ("login", "client_secret") | ("settings", _) => {
+                redact_value(key, value)
+            }
             ("mcp", "env" | "headers") | ("telemetry", "headers") => hide_texts(value),
             _ => value.clone(),
         };

@@ -20,8 +20,8 @@ use super::{
 };
 
 pub use plugin::PluginModelConfig;
-pub(super) use stored_key::key_folder;
 pub use stored_key::{KEYRING_SERVICE, default_key_file};
+pub(super) use stored_key::{key_folder, read_stored_key, stored_key_path, stored_key_source};
 
 /// Longest timeout of an answer that can be set, in seconds: a day.
 const TIMEOUT_S_MAX: u64 = 24 * 60 * 60;

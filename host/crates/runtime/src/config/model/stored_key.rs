@@ -21,28 +21,51 @@ impl ModelEntry {
     /// Reads the key that the table stores elsewhere; `None` if it names no place. `name` is that of
     /// the table.
     pub(super) fn read_stored_key(&self, name: &str, env: &Env) -> Option<Result<Secret, String>> {
-        let source = self.stored_key_source(env)?;
-        if let SecretSource::File(path) = &source
-            && !path.is_absolute()
-        {
-            return Some(Err(format!("{} is not an absolute path", path.display())));
-        }
-        let read = Vault::new(env.clone()).get(&format!("model.{name}.key"), &source);
-        Some(read.map_err(|error| error.to_string()))
-    }
-
-    fn stored_key_source(&self, env: &Env) -> Option<SecretSource> {
-        self.key_path(env).map(SecretSource::File).or_else(|| {
-            let entry = self.key_keyring.as_deref()?;
-            let (service, account) = entry.split_once('/').unwrap_or((KEYRING_SERVICE, entry));
-            Some(SecretSource::Keyring { service: service.to_owned(), account: account.to_owned() })
-        })
+        let (file, keyring) = (self.key_file.as_deref(), self.key_keyring.as_deref());
+        let source = stored_key_source(file, keyring, env)?;
+        Some(read_stored_key(&format!("model.{name}.key"), &source, env))
     }
 
     /// The file that contains the key, if the table names one.
     pub(in crate::config) fn key_path(&self, env: &Env) -> Option<PathBuf> {
-        self.key_file.as_deref().map(|path| expand_home(path, env))
+        stored_key_path(self.key_file.as_deref(), env)
     }
+}
+
+/// Where a key is stored, by the keys of a table that name a file and an entry of the keyring.
+pub(in crate::config) fn stored_key_source(
+    file: Option<&str>,
+    keyring: Option<&str>,
+    env: &Env,
+) -> Option<SecretSource> {
+    stored_key_path(file, env).map(SecretSource::File).or_else(|| {
+        let entry = keyring?;
+        let (service, account) = entry.split_once('/').unwrap_or((KEYRING_SERVICE, entry));
+        Some(SecretSource::Keyring { service: service.to_owned(), account: account.to_owned() })
+    })
+}
+
+/// The file that contains a key, by the key of a table that names it.
+pub(in crate::config) fn stored_key_path(file: Option<&str>, env: &Env) -> Option<PathBuf> {
+    file.map(|path| expand_home(path, env))
+}
+
+/// Reads a stored key. `name` is the one that messages give it.
+///
+/// # Errors
+///
+/// A sentence that says why the key cannot be read.
+pub(in crate::config) fn read_stored_key(
+    name: &str,
+    source: &SecretSource,
+    env: &Env,
+) -> Result<Secret, String> {
+    if let SecretSource::File(path) = source
+        && !path.is_absolute()
+    {
+        return Err(format!("{} is not an absolute path", path.display()));
+    }
+    Vault::new(env.clone()).get(name, source).map_err(|error| error.to_string())
 }
 
 /// Returns the folder in which the guided setup stores keys.
