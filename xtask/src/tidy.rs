@@ -20,7 +20,7 @@ use crate::{
 const FILE_LINES_MAX: usize = 600;
 
 /// Packages that only the listed `Cargo.toml` files may name.
-const OWNERS: [(&str, &[&str]); 9] = [
+const OWNERS: [(&str, &[&str]); 10] = [
     ("wasmtime", &["host/crates/sandbox/Cargo.toml", "host/benches/floor/Cargo.toml"]),
     ("axum", &["host/crates/approval-page/Cargo.toml", "host/crates/service/Cargo.toml"]),
     (
@@ -31,6 +31,7 @@ const OWNERS: [(&str, &[&str]); 9] = [
             "host/crates/mcp-client/Cargo.toml",
             "host/crates/model/Cargo.toml",
             "host/crates/packages/Cargo.toml",
+            "host/crates/service/Cargo.toml",
             "host/crates/telemetry/Cargo.toml",
         ],
     ),
@@ -39,6 +40,7 @@ const OWNERS: [(&str, &[&str]); 9] = [
     ("cel", &["host/crates/policy/Cargo.toml"]),
     ("reedline", &["host/crates/terminal/Cargo.toml"]),
     ("seccompiler", &["host/crates/walls/Cargo.toml"]),
+    ("openidconnect", &["host/crates/service/Cargo.toml"]),
     ("rmcp", &["host/crates/mcp/Cargo.toml", "host/crates/mcp-client/Cargo.toml"]),
 ];
 
