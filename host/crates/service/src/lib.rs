@@ -32,6 +32,8 @@ mod role;
 mod routes;
 mod server;
 mod session_routes;
+#[expect(dead_code, reason = "the console does not use it yet")]
+mod sign_on;
 pub mod token_file;
 mod tokens;
 mod tools;
@@ -41,4 +43,5 @@ pub use openapi::openapi_document;
 pub use origin::{PublicOrigin, PublicOriginError};
 pub use role::{ServiceUser, UserRole};
 pub use server::{ServiceConsent, ServiceParts, SettingsSource, serve};
+pub use sign_on::{SignOnSettings, SignOnSettingsError};
 pub use tokens::TokenBook;

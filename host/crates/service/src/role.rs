@@ -4,7 +4,7 @@ use sallyport_contract::Principal;
 
 pub use sallyport_contract::UserRole;
 
-/// The user that a token belongs to.
+/// The user that a token belongs to, or whom an identity server named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceUser {
     /// The name, which owns sessions, approvals and records.
