@@ -1,6 +1,8 @@
 //! Logging in at an identity server, with OpenID Connect.
 
 mod claims;
+mod http;
+mod provider;
 mod refusal;
 mod settings;
 
@@ -8,7 +10,14 @@ use serde_json::{Map, Value};
 
 pub use settings::{SignOnSettings, SignOnSettingsError};
 
+use http::IdentityHttpError;
 use refusal::SignOnRefusal;
 
 /// The claims of a user, as the identity server signed or sent them.
 type Claims = Map<String, Value>;
+
+impl From<IdentityHttpError> for SignOnRefusal {
+    fn from(error: IdentityHttpError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
