@@ -2,6 +2,8 @@
 
 mod claims;
 mod http;
+mod id_token;
+mod pending;
 mod provider;
 mod refusal;
 mod settings;
