@@ -6,7 +6,7 @@
 //!
 //! - [`serve`]: serves until it is stopped. Start reading here.
 //! - [`ServiceParts`]: what it serves.
-//! - [`TokenBook`], [`token_file`]: who the users are.
+//! - [`TokenBook`], [`token_file`], [`SignOn`]: who the users are.
 //! - [`openapi_document`]: the description of all routes.
 
 mod access;
@@ -43,5 +43,5 @@ pub use openapi::openapi_document;
 pub use origin::{PublicOrigin, PublicOriginError};
 pub use role::{ServiceUser, UserRole};
 pub use server::{ServiceConsent, ServiceParts, SettingsSource, serve};
-pub use sign_on::{SignOnSettings, SignOnSettingsError};
+pub use sign_on::{SignOn, SignOnSettings, SignOnSettingsError};
 pub use tokens::TokenBook;
