@@ -5,6 +5,7 @@
 
 mod assets;
 mod attempts;
+mod cookie;
 mod login;
 mod logins;
 mod same_site;
