@@ -11,7 +11,7 @@ use sallyport_runtime::{
     registry::PluginSelection,
 };
 use sallyport_service::{
-    PublicOrigin, ServiceConsent, ServiceParts, TokenBook, UserRole,
+    PublicOrigin, ServiceConsent, ServiceParts, SignOn, SignOnSettings, TokenBook, UserRole,
     token_file::{self, NewToken, StoredToken, TokenFileError},
 };
 use sallyport_terminal::listing::ListRow;
@@ -100,7 +100,8 @@ pub(super) async fn run(
     }
     raise_descriptor_limit();
     let tokens = TokenBook::open(token_path).map_err(token_failure)?;
-    let (listener, tokens) = open_address(args.listen, tokens, out).await?;
+    let sign_on = sign_on(&settings, args)?;
+    let (listener, tokens) = open_address(args.listen, tokens, sign_on.is_some(), out).await?;
     let signals = StopSignals::new()?;
     // A change that comes while the plugins are being loaded counts as one after it.
     let reloader = PluginReloader::for_server(&settings)?;
@@ -116,6 +117,7 @@ pub(super) async fn run(
         read_settings: settings_source(flags.clone()),
         overrides: (&args.model).into(),
         tokens,
+        sign_on,
         public_origin: args.origin.clone(),
     };
     tokio::select! {
@@ -140,14 +142,31 @@ fn settings_source(flags: ConfigFlags) -> sallyport_service::SettingsSource {
     })
 }
 
-/// Opens the address. Without any token, a program of this machine gets one that ends with us; for
+/// Prepares log-ins at the identity server, if one is configured.
+fn sign_on(settings: &HostSettings, args: &ServeArgs) -> Result<Option<SignOn>, CommandFailure> {
+    let Some(login) = &settings.login else { return Ok(None) };
+    if args.origin.is_none() && !args.listen.ip().is_loopback() {
+        let message = "[login] needs the address at which browsers reach the service";
+        let failure = CommandFailure::new(ExitStatus::Usage, message.to_owned());
+        return Err(failure.with_hint("pass it, such as --origin https://sallyport.example"));
+    }
+    let sign_on = SignOnSettings::new(login, &settings.env).and_then(SignOn::new);
+    sign_on.map(Some).map_err(|error| {
+        let file = settings.config_file.display();
+        let message = format!("nobody could log in by [login] in {file}: {error}");
+        CommandFailure::new(ExitStatus::Usage, message).with_hint(error.hint())
+    })
+}
+
+/// Opens the address. Without any other way in, a program of this machine gets one that ends with us; for
 /// other machines there has to be one.
 async fn open_address(
     address: SocketAddr,
     mut tokens: TokenBook,
+    has_sign_on: bool,
     out: &CliOutput,
 ) -> Result<(TcpListener, TokenBook), CommandFailure> {
-    let is_empty = tokens.is_empty();
+    let is_empty = tokens.is_empty() && !has_sign_on;
     if is_empty && !address.ip().is_loopback() {
         let message = format!("other machines can reach {address}, and no user has a token");
         let failure = CommandFailure::new(ExitStatus::Usage, message);

@@ -12,7 +12,7 @@ use sallyport_http_server::single_header_value;
 use sallyport_runtime::gate::now_ms;
 
 use crate::{
-    console::{check_same_site, find_login, forget_login},
+    console::{LoginBasis, check_same_site, find_login, forget_login},
     problem::{Problem, ProblemKind},
     role::{ServiceUser, UserRole},
     server::Service,
@@ -32,23 +32,39 @@ pub(crate) enum RouteAccess {
 #[derive(Debug, Clone)]
 pub(crate) struct RequestCaller {
     pub(crate) user: ServiceUser,
-    /// The hash of the token.
-    token_hash: [u8; 32],
-    /// The hash of the log-in of the console that stands for the token, if one does.
-    login_hash: Option<[u8; 32]>,
+    credential: Credential,
+}
+
+/// What a request shows, as its hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Credential {
+    Token([u8; 32]),
+    /// The cookie of a log-in to the console.
+    Login([u8; 32]),
+}
+
+impl Credential {
+    /// The user that it belongs to, if it is valid at this moment.
+    fn find_user(&self, service: &Service) -> Option<ServiceUser> {
+        match self {
+            Self::Token(hash) => service.tokens.find_user_of_hash(hash),
+            Self::Login(hash) => match service.logins.basis(hash, now_ms())? {
+                LoginBasis::Token(hash) => service.tokens.find_user_of_hash(&hash),
+                LoginBasis::SignOn { user, .. } => Some(user),
+            },
+        }
+    }
 }
 
 impl RequestCaller {
     /// Whether the cookie of the console was shown, and not the token itself.
     pub(crate) fn is_browser(&self) -> bool {
-        self.login_hash.is_some()
+        matches!(self.credential, Credential::Login(_))
     }
 
-    /// Whether the token, and the log-in that stands for it, are still valid.
+    /// Whether the token, or the log-in with what it stands for, is still valid.
     pub(crate) fn is_valid(&self, service: &Service) -> bool {
-        let stands = |login| service.logins.token_hash(login, now_ms()) == Some(self.token_hash);
-        self.login_hash.as_ref().is_none_or(stands)
-            && service.tokens.find_user_of_hash(&self.token_hash).as_ref() == Some(&self.user)
+        self.credential.find_user(service).as_ref() == Some(&self.user)
     }
 }
 
@@ -90,8 +106,7 @@ fn find_caller(
     let caller = match find_login(headers) {
         Some(login_hash) if !headers.contains_key(header::AUTHORIZATION) => {
             check_same_site(method, headers)?;
-            let found = caller_of_login(service, login_hash);
-            found.ok_or_else(|| {
+            caller_of(service, Credential::Login(login_hash)).ok_or_else(|| {
                 forget_login(service, headers);
                 let problem = Problem::new(ProblemKind::Unauthorized, "the log-in has ended");
                 problem.with_detail("log in again at /console")
@@ -106,10 +121,9 @@ fn find_caller(
     Ok(caller)
 }
 
-fn caller_of_login(service: &Service, login_hash: [u8; 32]) -> Option<RequestCaller> {
-    let token_hash = service.logins.token_hash(&login_hash, now_ms())?;
-    let user = service.tokens.find_user_of_hash(&token_hash)?;
-    Some(RequestCaller { user, token_hash, login_hash: Some(login_hash) })
+fn caller_of(service: &Service, credential: Credential) -> Option<RequestCaller> {
+    let user = credential.find_user(service)?;
+    Some(RequestCaller { user, credential })
 }
 
 fn caller_of_token(service: &Service, headers: &HeaderMap) -> Result<RequestCaller, Problem> {
@@ -118,9 +132,7 @@ fn caller_of_token(service: &Service, headers: &HeaderMap) -> Result<RequestCall
         problem.with_detail("send it as `Authorization: Bearer TOKEN`")
     })?;
     let unknown = || Problem::new(ProblemKind::Unauthorized, "the token is not valid");
-    let token_hash = hash_token(token);
-    let user = service.tokens.find_user_of_hash(&token_hash).ok_or_else(unknown)?;
-    Ok(RequestCaller { user, token_hash, login_hash: None })
+    caller_of(service, Credential::Token(hash_token(token))).ok_or_else(unknown)
 }
 
 /// The token of a request. A request with several has none, because it is not clear which counts.

@@ -158,7 +158,7 @@ fn answer_problem(error: QuestionAnswerError) -> Problem {
 /// The users whose questions a user may read.
 fn readable_users(service: &Service, reader: &ServiceUser) -> BTreeSet<String> {
     match reader.role >= UserRole::Approver {
-        true => service.tokens.users(),
+        true => service.users(),
         false => BTreeSet::from([reader.name.clone()]),
     }
 }

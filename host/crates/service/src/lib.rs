@@ -32,7 +32,6 @@ mod role;
 mod routes;
 mod server;
 mod session_routes;
-#[expect(dead_code, reason = "the console does not use it yet")]
 mod sign_on;
 pub mod token_file;
 mod tokens;

@@ -66,6 +66,8 @@ pub(crate) enum ProblemKind {
     ModelUnavailable,
     /// A fault of the service.
     Internal,
+    /// The identity server cannot be used at the moment.
+    SignOnUnavailable,
     /// The store cannot be used at the moment.
     StoreUnavailable,
     /// The service stops.
@@ -94,6 +96,7 @@ impl ProblemKind {
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             Self::ToolUnavailable
             | Self::ModelUnavailable
+            | Self::SignOnUnavailable
             | Self::StoreUnavailable
             | Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
         }

@@ -14,6 +14,7 @@ use sallyport_http_server::single_header_value;
 use tracing::Instrument as _;
 
 use crate::{
+    console::HTML_TYPE,
     problem::{PROBLEM_TYPE, Problem, ProblemKind},
     request_span::{record_answer, request_span},
     server::{Service, ServiceNames},
@@ -31,6 +32,9 @@ const HEADERS: [(HeaderName, &str); 6] = [
 
 /// The names of this machine.
 const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// The media types of errors that are our own.
+const OWN_TYPES: [&str; 2] = [PROBLEM_TYPE, HTML_TYPE];
 
 /// Longest text of the library's that is kept in an error, in bytes.
 const LIBRARY_TEXT_BYTES_MAX: usize = 4096;
@@ -94,12 +98,12 @@ fn is_same_origin(origin: &HeaderValue, host: &Authority) -> bool {
     rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host.as_str()))
 }
 
-/// Gives an error of the library the form that all errors have.
+/// Gives an error of the library the form that all errors have. Pages are the console's own.
 async fn with_problem(response: Response) -> Response {
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();
     let content_type = response.headers().get(header::CONTENT_TYPE);
-    if !is_error || content_type.is_some_and(|value| value == PROBLEM_TYPE) {
+    if !is_error || content_type.is_some_and(|value| OWN_TYPES.iter().any(|own| value == own)) {
         return response;
     }
     let (head, body) = response.into_parts();

@@ -1,6 +1,6 @@
 //! The service: what all requests share, how it begins and how it ends.
 
-use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::body::Body;
 use futures::future::join_all;
@@ -24,6 +24,7 @@ use crate::{
     origin::PublicOrigin,
     quota::UserQuota,
     routes::router,
+    sign_on::SignOn,
     tokens::TokenBook,
 };
 
@@ -63,6 +64,8 @@ pub struct ServiceParts {
     pub overrides: SessionOverrides,
     /// The users.
     pub tokens: TokenBook,
+    /// Logs people in at an identity server, if there is one.
+    pub sign_on: Option<SignOn>,
     /// The address at which browsers reach the service through a proxy, if there is one.
     pub public_origin: Option<PublicOrigin>,
 }
@@ -84,6 +87,8 @@ pub(crate) struct Service {
     pub(crate) read_settings: SettingsSource,
     pub(crate) overrides: SessionOverrides,
     pub(crate) tokens: TokenBook,
+    /// Logs people in at an identity server, if there is one.
+    pub(crate) sign_on: Option<SignOn>,
     /// The browsers that are logged in to the console.
     pub(crate) logins: ConsoleLogins,
     pub(crate) login_attempts: LoginAttempts,
@@ -141,12 +146,13 @@ impl Service {
         closing: CancellationToken,
         connections: Arc<ConnectionCounts>,
     ) -> Arc<Self> {
-        let ServiceParts { host, read_settings, overrides, tokens, public_origin } = parts;
+        let ServiceParts { host, read_settings, overrides, tokens, sign_on, public_origin } = parts;
         Arc::new(Self {
             host,
             read_settings,
             overrides,
             tokens,
+            sign_on,
             logins: ConsoleLogins::default(),
             login_attempts: LoginAttempts::default(),
             sessions: OpenSessions::default(),
@@ -160,6 +166,13 @@ impl Service {
             connections,
             sockets: TaskTracker::new(),
         })
+    }
+
+    /// The names of all users.
+    pub(crate) fn users(&self) -> BTreeSet<String> {
+        let mut users = self.tokens.users();
+        users.extend(self.sign_on.iter().flat_map(SignOn::users));
+        users
     }
 
     /// Marks that a call runs, until the mark is dropped. `None` if the service stops.

@@ -4,7 +4,7 @@ use axum::{
     extract::Path,
     response::{IntoResponse, Response},
 };
-use http::{HeaderName, HeaderValue, header};
+use http::{HeaderName, HeaderValue, StatusCode, header};
 
 use crate::problem::Problem;
 
@@ -14,7 +14,8 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
                       connect-src 'self'; img-src 'self' data:; form-action 'self'; \
                       frame-ancestors 'none'; base-uri 'none'";
 
-const HTML: &str = "text/html; charset=utf-8";
+/// The media type of pages.
+pub(crate) const HTML_TYPE: &str = "text/html; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
@@ -44,7 +45,7 @@ const ASSETS: &[ConsoleAsset] = &[
     ("usage.js", SCRIPT, include_str!("assets/usage.js")),
 ];
 
-const PAGE: ConsoleAsset = ("", HTML, include_str!("assets/index.html"));
+const PAGE: ConsoleAsset = ("", HTML_TYPE, include_str!("assets/index.html"));
 
 pub(super) async fn page() -> Response {
     respond(&PAGE)
@@ -56,15 +57,23 @@ pub(super) async fn asset(Path(name): Path<String>) -> Result<Response, Problem>
 }
 
 fn respond((_, media_type, text): &ConsoleAsset) -> Response {
-    let headers = [
+    (page_headers(media_type), *text).into_response()
+}
+
+/// A page that is made for one answer.
+pub(super) fn made_page(status: StatusCode, html: String) -> Response {
+    (status, page_headers(HTML_TYPE), html).into_response()
+}
+
+fn page_headers(media_type: &'static str) -> [(HeaderName, HeaderValue); 3] {
+    [
         (header::CONTENT_TYPE, HeaderValue::from_static(media_type)),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
         (
             HeaderName::from_static("cross-origin-opener-policy"),
             HeaderValue::from_static("same-origin"),
         ),
-    ];
-    (headers, *text).into_response()
+    ]
 }
 
 #[cfg(test)]

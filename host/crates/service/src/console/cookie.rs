@@ -1,4 +1,4 @@
-//! The cookies of the console.
+//! The cookies of the console: of a log-in, and of one that has begun at the identity server.
 
 use http::{HeaderMap, HeaderValue, header, uri::Authority};
 
@@ -8,6 +8,11 @@ const SECURE_PREFIX: &str = "__Host-";
 /// The cookie of a log-in. It ends with the browser, or earlier with the log-in.
 pub(super) const LOGIN_COOKIE: ConsoleCookie =
     ConsoleCookie { name: "sallyport-console-", attributes: "Path=/; HttpOnly; SameSite=Strict" };
+
+/// The cookie of a log-in that has begun at the identity server. The browser has to send it when
+/// that server sends it back, so it is not strict; it says nothing of the user.
+pub(super) const SIGN_ON_COOKIE: ConsoleCookie =
+    ConsoleCookie { name: "sallyport-sign-on-", attributes: "Path=/; HttpOnly; SameSite=Lax" };
 
 /// A cookie. The port follows its name, because browsers send the cookies of one port to all others
 /// of a host, and two services would overwrite each other's.

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     cookie::{LOGIN_COOKIE, is_over_tls},
+    logins::LoginBasis,
     same_site::check_same_site,
 };
 use crate::{
@@ -69,7 +70,8 @@ pub(super) async fn log_in(
         let problem = Problem::new(ProblemKind::Unauthorized, "the token is not valid");
         return Err(problem.with_detail("it is mistyped, has expired, or was removed"));
     };
-    let cookie = begin_login(&service, &headers, is_over_tls(&headers), &user.name, token_hash)
+    let basis = LoginBasis::Token(token_hash);
+    let cookie = begin_login(&service, &headers, is_over_tls(&headers), &user.name, basis)
         .map_err(|_| Problem::new(ProblemKind::Internal, NO_RANDOM))?;
     Ok(([(header::SET_COOKIE, cookie)], JsonReply(ConsoleUser::from(user))).into_response())
 }
@@ -80,19 +82,19 @@ pub(super) async fn log_in(
 /// # Errors
 ///
 /// The system has no random bytes.
-fn begin_login(
+pub(super) fn begin_login(
     service: &Service,
     headers: &HeaderMap,
     is_over_tls: bool,
     user: &str,
-    token_hash: [u8; 32],
+    basis: LoginBasis,
 ) -> io::Result<HeaderValue> {
-    let id = service.logins.begin(user, token_hash, now_ms())?;
+    let id = service.logins.begin(user, basis, now_ms())?;
     forget_login(service, headers);
     Ok(LOGIN_COOKIE.set(headers, is_over_tls, id.expose()))
 }
 
-fn too_many_attempts() -> Response {
+pub(super) fn too_many_attempts() -> Response {
     let title = "too many failed log-ins came from your address; try again in a minute";
     let mut refused = Problem::too_many(title).into_response();
     refused.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));

@@ -1,8 +1,8 @@
 //! The browsers that are logged in.
 //!
 //! A cookie holds a random ID, never a token. What it stands for is kept in memory only: the hash of
-//! the ID, and that of the token. A token that is removed therefore ends its log-ins, and so does the
-//! end of the program.
+//! the ID, and that of the token, or the user whom the identity server named. A token that is removed
+//! therefore ends its log-ins, and so does the end of the program.
 
 use std::{
     collections::HashMap,
@@ -12,7 +12,10 @@ use std::{
 
 use sallyport_contract::Secret;
 
-use crate::token_file::{hash_token, random_token};
+use crate::{
+    role::ServiceUser,
+    token_file::{hash_token, random_token},
+};
 
 /// Longest log-in: a working day.
 const LOGIN_TIME_MAX_MS: u64 = 12 * 60 * 60 * 1000;
@@ -30,9 +33,22 @@ const LOGINS_MAX: usize = 1024;
 #[derive(Debug, Default)]
 pub(crate) struct ConsoleLogins(Mutex<HashMap<[u8; 32], ConsoleLogin>>);
 
+/// What a log-in stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LoginBasis {
+    /// A token, by its hash. The log-in ends with it.
+    Token([u8; 32]),
+    /// A user whom the identity server named.
+    SignOn {
+        user: ServiceUser,
+        /// When the log-in ends, in milliseconds since 1970.
+        ends_ms: u64,
+    },
+}
+
 #[derive(Debug, Clone)]
 struct ConsoleLogin {
-    token_hash: [u8; 32],
+    basis: LoginBasis,
     user: String,
     begun_ms: u64,
     last_use_ms: u64,
@@ -44,12 +60,7 @@ impl ConsoleLogins {
     /// # Errors
     ///
     /// The system has no random bytes.
-    pub(crate) fn begin(
-        &self,
-        user: &str,
-        token_hash: [u8; 32],
-        now_ms: u64,
-    ) -> io::Result<Secret> {
+    pub(crate) fn begin(&self, user: &str, basis: LoginBasis, now_ms: u64) -> io::Result<Secret> {
         let id = random_token()?;
         let mut logins = self.lock();
         logins.retain(|_, login| login.is_valid(now_ms));
@@ -60,13 +71,13 @@ impl ConsoleLogins {
             remove_oldest(&mut logins, None);
         }
         let user = user.to_owned();
-        let login = ConsoleLogin { token_hash, user, begun_ms: now_ms, last_use_ms: now_ms };
+        let login = ConsoleLogin { basis, user, begun_ms: now_ms, last_use_ms: now_ms };
         logins.insert(hash_token(id.expose()), login);
         Ok(id)
     }
 
-    /// Returns the hash of the token that a log-in stands for, and notes its use.
-    pub(crate) fn token_hash(&self, login_hash: &[u8; 32], now_ms: u64) -> Option<[u8; 32]> {
+    /// Returns what a log-in stands for, and notes its use.
+    pub(crate) fn basis(&self, login_hash: &[u8; 32], now_ms: u64) -> Option<LoginBasis> {
         let mut logins = self.lock();
         let login = logins.get_mut(login_hash)?;
         if !login.is_valid(now_ms) {
@@ -74,7 +85,7 @@ impl ConsoleLogins {
             return None;
         }
         login.last_use_ms = login.last_use_ms.max(now_ms);
-        Some(login.token_hash)
+        Some(login.basis.clone())
     }
 
     /// Ends a log-in.
@@ -89,7 +100,12 @@ impl ConsoleLogins {
 
 impl ConsoleLogin {
     fn is_valid(&self, now_ms: u64) -> bool {
-        now_ms.saturating_sub(self.begun_ms) < LOGIN_TIME_MAX_MS
+        let is_in_time = match self.basis {
+            LoginBasis::Token(_) => true,
+            LoginBasis::SignOn { ends_ms, .. } => now_ms < ends_ms,
+        };
+        is_in_time
+            && now_ms.saturating_sub(self.begun_ms) < LOGIN_TIME_MAX_MS
             && now_ms.saturating_sub(self.last_use_ms) < IDLE_TIME_MAX_MS
     }
 }
@@ -105,11 +121,26 @@ fn remove_oldest(logins: &mut HashMap<[u8; 32], ConsoleLogin>, user: Option<&str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::role::UserRole;
 
     const HOUR_MS: u64 = 60 * 60 * 1000;
 
     fn begin(logins: &ConsoleLogins, user: &str, now_ms: u64) -> [u8; 32] {
-        hash_token(logins.begin(user, [7; 32], now_ms).unwrap().expose())
+        hash_token(logins.begin(user, LoginBasis::Token([7; 32]), now_ms).unwrap().expose())
+    }
+
+    #[test]
+    fn a_login_at_the_identity_server_ends_at_its_time() {
+        let logins = ConsoleLogins::default();
+        for (ends_ms, at_ms, is_valid) in
+            [(HOUR_MS, HOUR_MS - 1, true), (HOUR_MS, HOUR_MS, false), (u64::MAX, HOUR_MS, true)]
+        {
+            let user = ServiceUser { name: "sso:ann".to_owned(), role: UserRole::User };
+            let basis = LoginBasis::SignOn { user, ends_ms };
+            let id = logins.begin("sso:ann", basis.clone(), 0).unwrap();
+            let found = logins.basis(&hash_token(id.expose()), at_ms);
+            assert_eq!(found, is_valid.then_some(basis), "{ends_ms} {at_ms}");
+        }
     }
 
     #[test]
@@ -124,7 +155,7 @@ mod tests {
         ];
         for (uses, is_valid) in rows {
             let login = begin(&logins, "ann", 0);
-            let used = uses.iter().map(|hour| logins.token_hash(&login, hour * HOUR_MS));
+            let used = uses.iter().map(|hour| logins.basis(&login, hour * HOUR_MS));
             assert_eq!(used.last().unwrap().is_some(), is_valid, "{uses:?}");
         }
     }
@@ -134,7 +165,8 @@ mod tests {
         let logins = ConsoleLogins::default();
         let bens = begin(&logins, "ben", 0);
         let anns: Vec<_> = (0..20).map(|at_ms| begin(&logins, "ann", at_ms)).collect();
-        let is_valid = |login: &[u8; 32]| logins.token_hash(login, 20) == Some([7; 32]);
+        let is_valid =
+            |login: &[u8; 32]| logins.basis(login, 20) == Some(LoginBasis::Token([7; 32]));
         assert_eq!(anns.iter().filter(|login| is_valid(login)).count(), LOGINS_OF_USER_MAX);
         assert!(is_valid(&anns[19]) && !is_valid(&anns[0]) && is_valid(&bens));
         for number in 0..LOGINS_MAX {

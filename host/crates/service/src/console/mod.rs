@@ -1,7 +1,8 @@
 //! The web console: pages for people over the same routes that programs use.
 //!
-//! The pages are files that are compiled in. A browser logs in once with a token and gets a cookie,
-//! which stands for the token from then on; `same_site` keeps other pages from using it.
+//! The pages are files that are compiled in. A browser logs in once, with a token or at an identity
+//! server, and gets a cookie, which stands for the user from then on; `same_site` keeps other pages
+//! from using it.
 
 mod assets;
 mod attempts;
@@ -9,6 +10,8 @@ mod cookie;
 mod login;
 mod logins;
 mod same_site;
+mod sign_on;
+mod sign_on_page;
 
 use std::sync::Arc;
 
@@ -17,9 +20,10 @@ use axum::{
     routing::{get, post},
 };
 
+pub(crate) use assets::HTML_TYPE;
 pub(crate) use attempts::LoginAttempts;
 pub(crate) use login::{PeerAddress, find_login, forget_login};
-pub(crate) use logins::ConsoleLogins;
+pub(crate) use logins::{ConsoleLogins, LoginBasis};
 pub(crate) use same_site::check_same_site;
 
 use crate::{
@@ -38,5 +42,7 @@ pub(crate) fn routes(service: &Arc<Service>) -> Router<Arc<Service>> {
         .route("/console/{asset}", get(assets::asset))
         .route("/console/login", post(login::log_in))
         .route("/console/logout", post(login::log_out))
+        .route("/console/sign-on", get(sign_on::offer).post(sign_on::begin))
+        .route(sign_on::CALLBACK_PATH, get(sign_on::finish))
         .route("/console/user", get(login::show_user).route_layer(guarded))
 }
