@@ -7,6 +7,8 @@ mod console;
 mod hostile;
 mod routes;
 mod sessions;
+mod sign_on;
+mod sign_on_servers;
 mod sockets;
 mod stopping;
 mod telemetry;

@@ -14,6 +14,7 @@ pub(crate) mod living;
 pub(crate) mod mcp;
 pub(crate) mod offers;
 pub(crate) mod openai;
+pub(crate) mod openid;
 pub(crate) mod patience;
 pub(crate) mod person;
 pub(crate) mod process;
