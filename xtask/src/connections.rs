@@ -14,14 +14,20 @@ use crate::{
     programs,
 };
 
-/// The identity server, and what drives the browser. The versions are fixed, because the walk fills
-/// in the pages of the one and reads the events of the other.
-const PACKAGES: [&str; 2] = ["oidc-provider@9.13.3", "playwright-core@^1.65"];
+/// The identity server. The version is fixed, because the walks fill in its pages and read its events.
+pub(crate) const IDENTITY_SERVER: &str = "oidc-provider@9.13.3";
+
+/// What starts the identity server.
+pub(crate) const IDENTITY_SCRIPT: (&str, &str) =
+    ("provider.mjs", include_str!("connections/provider.mjs"));
+
+/// The identity server, and what drives the browser.
+const PACKAGES: [&str; 2] = [IDENTITY_SERVER, "playwright-core@^1.65"];
 
 /// The scripts, copied next to the packages that they import.
 const SCRIPTS: [(&str, &str); 4] = [
     ("walk.mjs", include_str!("connections/walk.mjs")),
-    ("provider.mjs", include_str!("connections/provider.mjs")),
+    IDENTITY_SCRIPT,
     ("program.mjs", include_str!("connections/program.mjs")),
     ("calendar.mjs", include_str!("connections/calendar.mjs")),
 ];

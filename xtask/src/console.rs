@@ -7,18 +7,21 @@ use std::{path::PathBuf, process::Command};
 use anyhow::{Result, ensure};
 
 use crate::{
-    build, npm,
+    build, connections, npm,
     process::{repository_root, run_for_status},
 };
 
-/// What drives the browser, and what looks for barriers on a page.
-const PACKAGES: [&str; 2] = ["playwright-core@^1.65", "axe-core@^4.14"];
+/// What drives the browser, what looks for barriers on a page, and the identity server.
+const PACKAGES: [&str; 3] =
+    ["playwright-core@^1.65", "axe-core@^4.14", connections::IDENTITY_SERVER];
 
 /// The scripts, copied next to the packages that they import.
-const SCRIPTS: [(&str, &str); 3] = [
+const SCRIPTS: [(&str, &str); 5] = [
     ("walk.mjs", include_str!("console/walk.mjs")),
     ("service.mjs", include_str!("console/service.mjs")),
     ("units.mjs", include_str!("console/units.mjs")),
+    ("sign_on.mjs", include_str!("console/sign_on.mjs")),
+    connections::IDENTITY_SCRIPT,
 ];
 
 /// Where Chromium is. The variable counts more.

@@ -1,4 +1,5 @@
 // A real identity server, with a service behind it that takes its tokens. It counts what it gives out.
+// The walks of the connections and of the console use it.
 
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -23,9 +24,15 @@ export class IdentityServer {
   requests = [];
   /** How long the next access tokens live, in seconds. */
   life = 3600;
+  /** The groups of users. */
+  groups = {};
+  /** Users who were removed. */
+  removed = new Set();
 
-  static async start() {
+  /** Starts the server. It sends browsers back to the `redirects`, at any port. */
+  static async start(redirects = ["http://127.0.0.1/callback/service"]) {
     const server = new IdentityServer();
+    server.redirects = redirects;
     const http = createServer((request, response) => server.answer(request, response));
     await once(http.listen(0, "127.0.0.1"), "listening");
     server.http = http;
@@ -39,13 +46,13 @@ export class IdentityServer {
     return {
       clients: [{
         client_id: CLIENT.id, client_secret: CLIENT.secret, application_type: "native",
-        redirect_uris: ["http://127.0.0.1/callback/service"],
+        redirect_uris: this.redirects,
         grant_types: ["authorization_code", "refresh_token", DEVICE_GRANT],
       }],
-      claims: { openid: ["sub"], email: ["email"] },
+      claims: { openid: ["sub"], email: ["email"], groups: ["groups"] },
       cookies: { keys: ["a key of a server that lives for a minute"] },
       features: { devInteractions: { enabled: true }, deviceFlow: { enabled: true }, revocation: { enabled: true } },
-      findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, email: `${id}@example.com` }) }),
+      findAccount: (_, id) => (this.removed.has(id) ? undefined : { accountId: id, claims: () => ({ sub: id, email: `${id}@example.com`, groups: this.groups[id] ?? [] }) }),
       issueRefreshToken: () => true,
       pkce: { required: (_, client) => client !== undefined },
       rotateRefreshToken: true,

@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { HOSTILE, Service, startModel } from "./service.mjs";
+import { walkSignOn } from "./sign_on.mjs";
 import { unitRows } from "./units.mjs";
 
 const [program, home, plugins, browserPath, pictures] = process.argv.slice(2);
@@ -315,6 +316,7 @@ try {
   const anns = await walkRoles();
   await lookAtAll(page, session);
   await walkAway(page, anns, session);
+  await walkSignOn({ program, home: `${home}-sign-on`, plugins, model: model.url, browser, check, inspect, picture, complaints });
 } catch (error) {
   check("the walk", false, error.stack);
 } finally {
