@@ -207,6 +207,11 @@ fn a_listener_hears_of_resources() {
     let _home = change(home, &client);
     let updated = client.of_method("notifications/resources/updated");
     assert_eq!(updated["params"]["uri"], "almanac://friday", "{updated}");
+    // This version has no other way to subscribe.
+    for params in [json!({}), json!({ "uri": "almanac://friday" })] {
+        let refused = client.ask("resources/subscribe", &with_meta(params, &json!({})));
+        assert_eq!(refused["error"]["code"], -32601, "{refused}");
+    }
     assert_eq!(client.close(), 0);
 }
 

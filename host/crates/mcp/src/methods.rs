@@ -254,7 +254,9 @@ impl ServerHandler for McpConnection {
         let method = text::escape_excerpt(&request.method, 100);
         Err(match request.method.as_str() {
             // The versions without sessions have removed these.
-            "logging/setLevel" | "initialize" if is_stateless(&context) => {
+            "logging/setLevel" | "initialize" | "resources/subscribe" | "resources/unsubscribe"
+                if is_stateless(&context) =>
+            {
                 let message = format!("Unknown method: {method}");
                 ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
             }
