@@ -23,28 +23,23 @@ const CLIENT_COMMAND: &str = "node_modules/node/bin/node conformance_client.mjs"
 /// times.
 const CLIENT_TIME_MS: &str = "90000";
 
-/// A server of others gets no answer of our user to its questions.
-const NO_ANSWERS: &str = "a server may not ask the user anything; its questions are refused";
-
 /// Extensions are optional.
 const NO_EXTENSION: &str = "this extension of the sign-in is not offered";
 
 /// The contract with plugins has no questions of a plugin to the client's user or model.
 const NO_QUESTIONS: &str = "a plugin cannot ask the client for input; only an approval is asked";
 
-/// Extensions are optional.
-const NO_TASKS: &str = "the extension for tasks is not offered";
+/// A tool says nothing about tasks; a call becomes one when it takes long.
+const NO_TASK_NEEDED: &str = "no tool needs a task; a client without them waits";
 
 /// The scenarios that do not apply, with the reason. A name that ends in `*` is the beginning of
 /// several.
-const NOT_APPLYING: [(&str, &str); 21] = [
+const NOT_APPLYING: [(&str, &str); 19] = [
     ("completion-complete", "the contract with plugins has no completion; it is not advertised"),
     ("tools-call-sampling", NO_QUESTIONS),
     ("tools-call-elicitation", NO_QUESTIONS),
     ("elicitation-sep1034-defaults", NO_QUESTIONS),
     ("elicitation-sep1330-enums", NO_QUESTIONS),
-    ("resources-subscribe", "a plugin cannot report a changed resource; it is not advertised"),
-    ("resources-unsubscribe", "a plugin cannot report a changed resource; it is not advertised"),
     ("input-required-result-basic-*", NO_QUESTIONS),
     ("input-required-result-multi*", NO_QUESTIONS),
     ("input-required-result-capability-check", NO_QUESTIONS),
@@ -56,23 +51,24 @@ const NOT_APPLYING: [(&str, &str); 21] = [
         "input-required-result-non-tool-request",
         "the scenario's answer is not an approval, so the prompt is denied",
     ),
-    ("tasks-*", NO_TASKS),
+    ("tasks-mrtr-*", NO_QUESTIONS),
+    ("tasks-required-task-error", NO_TASK_NEEDED),
+    ("tasks-status-notifications", "the suite skips its only check"),
     ("json-schema-2020-12", "pending in the suite; the reference plugin has no such tool"),
     ("auth/client-credentials-*", NO_EXTENSION),
     ("auth/dpop*", NO_EXTENSION),
     ("auth/enterprise-managed-authorization", NO_EXTENSION),
     ("auth/wif-jwt-bearer", NO_EXTENSION),
-    ("elicitation-sep1034-client-defaults", NO_ANSWERS),
-    ("sep-2322-client-request-state", NO_ANSWERS),
     ("http-custom-header-server-validation", "no tool asks for its arguments in headers"),
 ];
 
 /// The same for single checks of a scenario whose other checks apply.
-const CHECKS_NOT_APPLYING: [(&str, &str); 3] = [
+const CHECKS_NOT_APPLYING: [(&str, &str); 4] = [
     (
         "cimd-client-id-used",
         "a document about the client needs a public address of the client, which a program has not",
     ),
+    ("tasks-result-type-complete-on-non-task-responses", NO_QUESTIONS),
     (
         "sep-2575-server-rejects-undeclared-capability",
         "no tool needs a capability of the client; without one, an approval is denied",
@@ -263,7 +259,7 @@ mod tests {
                 assert_eq!(scenario_row(set, "tools-list", &checks).result, want, "{checks:?}");
             }
         }
-        assert_eq!(scenario_row(server, "tasks-x", &[]).result, RowResult::NotApplying);
+        assert_eq!(scenario_row(server, "tasks-mrtr-x", &[]).result, RowResult::NotApplying);
         let warned = [check("SUCCESS"), check("WARNING")];
         assert_eq!(scenario_row(server, "tools-list", &warned).result, RowResult::Passed);
         assert_eq!(scenario_row(client, "tools-list", &warned).result, RowResult::Failed);

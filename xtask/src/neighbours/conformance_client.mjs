@@ -12,6 +12,22 @@ import { createInterface } from "node:readline";
 const LOGIN = "sallyport mcp login suite";
 const POLICY = '[[rule]]\ntool = "suite.*"\ndecision = "allow"\n';
 
+// Answers the questions of a server as a user would who takes what is offered.
+const HOOK = `
+import { createInterface } from "node:readline";
+const valueOf = ({ kind, options = [] }) => {
+  const [first] = options.map(({ value }) => value);
+  return { text: "a name", number: 5, "yes-no": true, choice: first, choices: [first] }[kind];
+};
+for await (const line of createInterface({ input: process.stdin })) {
+  const { hash, form } = JSON.parse(line);
+  const needed = (form?.fields ?? []).filter((field) => field.required && field.default === undefined);
+  const values = Object.fromEntries(needed.map((field) => [field.name, valueOf(field)]));
+  console.log(JSON.stringify({ hash, answer: "once", ...(form && { values }) }));
+  break;
+}
+`;
+
 const program = process.env.SALLYPORT_PROGRAM;
 const url = process.argv.at(-1);
 const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? "{}");
@@ -88,6 +104,9 @@ async function call(name, args) {
 }
 
 writeFileSync(join(home, "policy.toml"), POLICY);
+writeFileSync(join(home, "hook.mjs"), HOOK);
+const hook = JSON.stringify([process.execPath, join(home, "hook.mjs")]);
+writeFileSync(join(home, "sallyport.toml"), `[approvals]\nhook = ${hook}\n`);
 const added = await run("mcp", "add", "suite", "--yes", "--url", url);
 const isReady = added.log.includes(LOGIN) ? await signIn() : added.succeeded;
 const { stdout } = await run("tool", "list", "--output", "json");
