@@ -24,7 +24,7 @@ const VIEWS = [
 const [SIZES, NARROWEST] = [[[1280, 800], [390, 844]], [360, 640]];
 
 /** What is expected while the service is away or refuses: the browser logs such answers by itself. */
-const EXPECTED = /status of (401|403|410)|ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED_ENCODING/;
+const EXPECTED = /status of (400|401|403|410)|ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED_ENCODING/;
 
 const model = await startModel();
 Service.prepare(home, plugins, ["clock", "files", "timer", "weather"]);
@@ -316,7 +316,7 @@ try {
   const anns = await walkRoles();
   await lookAtAll(page, session);
   await walkAway(page, anns, session);
-  await walkSignOn({ program, home: `${home}-sign-on`, plugins, model: model.url, browser, check, inspect, picture, complaints });
+  await walkSignOn({ program, home: join(home, "sign-on"), plugins, model: model.url, browser, check, inspect, picture, complaints });
 } catch (error) {
   check("the walk", false, error.stack);
 } finally {
