@@ -1,6 +1,11 @@
 //! `sallyport serve`: serves sessions and tools to many users over HTTP, and keeps their tokens.
 
-use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use clap::{Args as ClapArgs, Subcommand};
 use jiff::Timestamp;
@@ -57,6 +62,26 @@ enum ServeCommand {
     /// Make, list and remove the tokens of users
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Block users, and list those who are blocked
+    #[command(subcommand)]
+    User(UserCommand),
+}
+
+#[derive(Debug, Subcommand)]
+enum UserCommand {
+    /// Refuse a user from the next request on, with any token and at the identity server
+    Block {
+        /// The name of the user, such as sso:ann
+        name: String,
+    },
+    /// Let a blocked user in again
+    Unblock {
+        /// The name of the user
+        name: String,
+    },
+    /// List the users who are blocked
+    #[command(visible_alias = "ls")]
+    List(OutputArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -95,8 +120,10 @@ pub(super) async fn run(
 ) -> Result<ExitStatus, CommandFailure> {
     let settings = setup::read_settings(flags)?;
     let token_path = settings.paths.config.join(token_file::FILE_NAME);
-    if let Some(ServeCommand::Token(command)) = &args.command {
-        return run_token_command(token_path, command, out);
+    match &args.command {
+        Some(ServeCommand::Token(command)) => return run_token_command(token_path, command, out),
+        Some(ServeCommand::User(command)) => return run_user_command(&token_path, command, out),
+        None => {}
     }
     raise_descriptor_limit();
     let tokens = TokenBook::open(token_path).map_err(token_failure)?;
@@ -234,6 +261,32 @@ fn run_token_command(
         TokenCommand::Remove { name } => {
             token_file::remove_token(&path, name).map_err(token_failure)?;
             out.print_line(&format!("Removed the token {name}."));
+        }
+    }
+    Ok(ExitStatus::Done)
+}
+
+fn run_user_command(
+    path: &Path,
+    command: &UserCommand,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    match command {
+        UserCommand::Block { name } => {
+            token_file::block_user(path, name).map_err(token_failure)?;
+            out.print_line(&format!("Blocked {name}."));
+        }
+        UserCommand::Unblock { name } => {
+            token_file::unblock_user(path, name).map_err(token_failure)?;
+            out.print_line(&format!("{name} is not blocked any more."));
+        }
+        UserCommand::List(args) => {
+            let blocked = token_file::read_document(path).map_err(token_failure)?.blocked;
+            match args.output {
+                OutputFormat::Json => out.print_json(&json!({ "blocked": blocked })),
+                OutputFormat::Text if blocked.is_empty() => out.print_note("No user is blocked."),
+                OutputFormat::Text => blocked.iter().for_each(|name| out.print_line(name)),
+            }
         }
     }
     Ok(ExitStatus::Done)

@@ -301,6 +301,33 @@ fn a_log_in_ends_at_its_time_and_a_token_of_the_identity_server_is_none_of_ours(
 }
 
 #[test]
+fn a_blocked_user_is_out_at_once_until_they_are_let_in_again() {
+    let (identity, model) = (OpenIdServer::start(), talking_model());
+    let home = home_at(&identity, &model, ROLES);
+    let ann = token(&home, "ann", "user");
+    let service = ServiceProgram::start(&home);
+    let lines = signed_on(&service, &identity);
+    let opened = service.request("POST", "/v1/sessions", &lines, "{}").has(201).json();
+    let mut events = service.stream("", opened["id"].as_str().unwrap(), &lines);
+    events.until("retry:");
+    home.run(&["serve", "user", "block", "sso:ann"]).ended(0).answers(&["Blocked sso:ann."]);
+    home.run(&["serve", "user", "list"]).ended(0).answers(&["sso:ann"]);
+    user(&service, &lines).has(401);
+    assert!(events.rest().contains("{\"reason\":\"token-ended\"}"));
+    refused(sign_on(&service, &identity), 403, "sso:ann may not log in here");
+    service.get(&ann, "/v1/usage");
+    home.run(&["serve", "user", "block", "ann"]).ended(0);
+    service.ask(&ann, "GET", "/v1/usage", "").has(401);
+    for name in ["ann", "sso:ann"] {
+        home.run(&["serve", "user", "unblock", name]).ended(0);
+    }
+    service.get(&ann, "/v1/usage");
+    user(&service, &signed_on(&service, &identity)).has(200);
+    home.run(&["serve", "user", "unblock", "ann"]).ended(2).remarks(&["is not blocked"]);
+    home.run(&["serve", "user", "block", "a b"]).ended(2).remarks(&["not the name of a user"]);
+}
+
+#[test]
 fn behind_a_proxy_the_cookies_are_secure_and_the_origin_is_the_public_one() {
     let (identity, model) = (OpenIdServer::start(), talking_model());
     let home = home_at(&identity, &model, ROLES);

@@ -50,7 +50,9 @@ impl Credential {
             Self::Token(hash) => service.tokens.find_user_of_hash(hash),
             Self::Login(hash) => match service.logins.basis(hash, now_ms())? {
                 LoginBasis::Token(hash) => service.tokens.find_user_of_hash(&hash),
-                LoginBasis::SignOn { user, .. } => Some(user),
+                LoginBasis::SignOn { user, .. } => {
+                    service.tokens.admits(&user.name).then_some(user)
+                }
             },
         }
     }

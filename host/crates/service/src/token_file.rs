@@ -1,10 +1,11 @@
-//! The file of tokens: names, users, roles, and the hash of each token.
+//! The file of tokens: names, users, roles, and the hash of each token. It also has the names of the
+//! users who are blocked.
 //!
 //! A token is 256 random bits, so its SHA-256 is as hard to guess as the token, and a slow hash
 //! would protect nothing more. The token itself is shown once and stored nowhere.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io,
     path::{Path, PathBuf},
     time::Duration,
@@ -34,6 +35,9 @@ const TOKENS_MAX: usize = 10_000;
 /// Longest name of a token or a user. The names are shown in lists and in metrics.
 const NAME_CHARS_MAX: usize = 64;
 
+/// Longest name of a user who is blocked, who may be one of the identity server.
+const BLOCKED_NAME_CHARS_MAX: usize = 256;
+
 /// Random bytes of a token.
 const TOKEN_BYTES: usize = 32;
 
@@ -60,12 +64,16 @@ pub struct StoredToken {
 /// All tokens by their names.
 pub type StoredTokens = BTreeMap<String, StoredToken>;
 
-/// The tokens as the file has them.
-#[derive(Debug, Default, Serialize, Deserialize)]
+/// The contents of the file.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TokenDocument {
+pub struct TokenDocument {
+    /// The users who may not do anything, with their tokens or without.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub blocked: BTreeSet<String>,
+    /// The tokens.
     #[serde(default)]
-    token: StoredTokens,
+    pub token: StoredTokens,
 }
 
 /// A token to make.
@@ -121,6 +129,21 @@ pub enum TokenFileError {
     /// No more tokens can be added.
     #[error("there are {TOKENS_MAX} tokens, which is the limit")]
     TooMany,
+    /// No more users can be blocked.
+    #[error("there are {TOKENS_MAX} blocked users, which is the limit")]
+    TooManyBlocked,
+    /// The name cannot be that of a user.
+    #[error("{name:?} is not the name of a user")]
+    BlockedName {
+        /// The name.
+        name: String,
+    },
+    /// The user is not blocked.
+    #[error("{name:?} is not blocked")]
+    NotBlocked {
+        /// The name.
+        name: String,
+    },
 }
 
 impl TokenFileError {
@@ -134,20 +157,24 @@ impl TokenFileError {
             }
             Self::Exists { .. } => "remove it first, or choose another name and pass --user",
             Self::NotFound { .. } => "`sallyport serve token list` lists them",
-            Self::TooMany => "remove those that nobody uses",
+            Self::TooMany | Self::TooManyBlocked => "remove those that nobody uses",
+            Self::BlockedName { .. } => "write the name as the audit shows it, such as sso:ann",
+            Self::NotBlocked { .. } => "`sallyport serve user list` lists those who are",
         }
     }
 }
 
-/// Reads the tokens. A missing file has none.
+/// Reads the tokens and the blocked users. A missing file has none.
 ///
 /// # Errors
 ///
 /// The file cannot be read, another user can change it, or it contains something else.
-pub fn read_tokens(path: &Path) -> Result<StoredTokens, TokenFileError> {
+pub fn read_document(path: &Path) -> Result<TokenDocument, TokenFileError> {
     let text = match untrusted_file::read_own_text(path, FILE_BYTES_MAX) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(StoredTokens::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(TokenDocument::default());
+        }
         Err(source) => return Err(TokenFileError::File { path: path.to_owned(), source }),
     };
     let content = |problem| TokenFileError::Content { path: path.to_owned(), problem };
@@ -163,7 +190,50 @@ pub fn read_tokens(path: &Path) -> Result<StoredTokens, TokenFileError> {
             return Err(content(format!("the sha256 of {name} is not a hash")));
         }
     }
-    Ok(document.token)
+    Ok(document)
+}
+
+/// Reads the tokens. A missing file has none.
+///
+/// # Errors
+///
+/// The file cannot be read, another user can change it, or it contains something else.
+pub fn read_tokens(path: &Path) -> Result<StoredTokens, TokenFileError> {
+    read_document(path).map(|document| document.token)
+}
+
+/// Blocks a user, whether they have a token or log in at the identity server. Programs that serve
+/// refuse them at once.
+///
+/// # Errors
+///
+/// The name is none, or the file cannot be changed.
+pub fn block_user(path: &Path, name: &str) -> Result<(), TokenFileError> {
+    let is_name = !name.is_empty()
+        && name.len() <= BLOCKED_NAME_CHARS_MAX
+        && name.chars().all(|one| one.is_ascii_graphic());
+    if !is_name {
+        return Err(TokenFileError::BlockedName { name: name.to_owned() });
+    }
+    change_document(path, |document| {
+        if document.blocked.len() >= TOKENS_MAX {
+            return Err(TokenFileError::TooManyBlocked);
+        }
+        document.blocked.insert(name.to_owned());
+        Ok(())
+    })
+}
+
+/// Lets a blocked user in again.
+///
+/// # Errors
+///
+/// The user is not blocked, or the file cannot be changed.
+pub fn unblock_user(path: &Path, name: &str) -> Result<(), TokenFileError> {
+    change_document(path, |document| match document.blocked.remove(name) {
+        true => Ok(()),
+        false => Err(TokenFileError::NotBlocked { name: name.to_owned() }),
+    })
 }
 
 /// Makes a token and adds it to the file. Returns the token, which is stored nowhere.
@@ -185,7 +255,8 @@ pub fn add_token(path: &Path, new: NewToken) -> Result<Secret, TokenFileError> {
         created_ms,
         expires_ms: lifetime_ms.map(|lifetime_ms| created_ms.saturating_add(lifetime_ms)),
     };
-    change_tokens(path, |tokens| {
+    change_document(path, |document| {
+        let tokens = &mut document.token;
         if tokens.len() >= TOKENS_MAX {
             return Err(TokenFileError::TooMany);
         }
@@ -203,7 +274,7 @@ pub fn add_token(path: &Path, new: NewToken) -> Result<Secret, TokenFileError> {
 ///
 /// No token has this name, or the file cannot be changed.
 pub fn remove_token(path: &Path, name: &str) -> Result<(), TokenFileError> {
-    change_tokens(path, |tokens| match tokens.remove(name) {
+    change_document(path, |document| match document.token.remove(name) {
         Some(_) => Ok(()),
         None => Err(TokenFileError::NotFound { name: name.to_owned() }),
     })
@@ -228,13 +299,13 @@ pub(crate) fn hash_token(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }
 
-fn change_tokens(
+fn change_document(
     path: &Path,
-    change: impl FnOnce(&mut StoredTokens) -> Result<(), TokenFileError>,
+    change: impl FnOnce(&mut TokenDocument) -> Result<(), TokenFileError>,
 ) -> Result<(), TokenFileError> {
     let _lock = WriteLock::take(path).map_err(|source| file_error(path, source))?;
-    let mut document = TokenDocument { token: read_tokens(path)? };
-    change(&mut document.token)?;
+    let mut document = read_document(path)?;
+    change(&mut document)?;
     let text = toml::to_string(&document).map_err(|error| TokenFileError::Content {
         path: path.to_owned(),
         problem: error.to_string(),
@@ -308,6 +379,27 @@ mod tests {
         fs::write(&path, "").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
         assert!(matches!(read_tokens(&path), Err(TokenFileError::File { .. })), "others write it");
+    }
+
+    #[test]
+    fn blocked_users_stay_beside_the_tokens() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE_NAME);
+        for name in ["sso:ann|7", "ben", "ben"] {
+            block_user(&path, name).unwrap();
+        }
+        add_token(&path, new_token("laptop")).unwrap();
+        let document = read_document(&path).unwrap();
+        assert_eq!(document.blocked, BTreeSet::from(["ben".to_owned(), "sso:ann|7".to_owned()]));
+        assert!(document.token.contains_key("laptop"));
+        unblock_user(&path, "ben").unwrap();
+        assert!(matches!(unblock_user(&path, "ben"), Err(TokenFileError::NotBlocked { .. })));
+        remove_token(&path, "laptop").unwrap();
+        assert_eq!(read_document(&path).unwrap().blocked.len(), 1);
+        for name in ["", "a b", "a\n", "\u{430}", &"a".repeat(257)] {
+            let refused = block_user(&path, name);
+            assert!(matches!(refused, Err(TokenFileError::BlockedName { .. })), "{name:?}");
+        }
     }
 
     #[test]

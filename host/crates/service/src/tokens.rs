@@ -16,7 +16,9 @@ use sallyport_untrusted_file::FileStamp;
 
 use crate::{
     role::{ServiceUser, UserRole},
-    token_file::{StoredToken, TokenFileError, hash_token, random_token, read_tokens},
+    token_file::{
+        StoredToken, TokenDocument, TokenFileError, hash_token, random_token, read_document,
+    },
 };
 
 /// The tokens of a file, which is read again when it has changed: a token that was removed is
@@ -35,6 +37,7 @@ struct ReadTokens {
     /// The file then. `None` if it was missing, or may have changed since without a trace.
     stamp: Option<FileStamp>,
     tokens: Vec<KnownToken>,
+    blocked: BTreeSet<String>,
     /// Why the file cannot be read.
     problem: Option<String>,
 }
@@ -54,7 +57,7 @@ impl TokenBook {
     ///
     /// The file cannot be read, another user can change it, or it contains something else.
     pub fn open(path: PathBuf) -> Result<Self, TokenFileError> {
-        read_tokens(&path)?;
+        read_document(&path)?;
         Ok(Self { path, one_time: None, read: Mutex::default() })
     }
 
@@ -84,10 +87,18 @@ impl TokenBook {
         let now_ms = now_ms();
         let read = self.current();
         let known = read.tokens.iter().chain(&self.one_time);
-        known.fold(None, |found, token| {
+        let found = known.fold(None, |found, token| {
             let is_equal = constant_time_eq(&token.hash, hash) && token.is_valid(now_ms);
             if is_equal { Some(token.user.clone()) } else { found }
-        })
+        });
+        found.filter(|user| !read.blocked.contains(&user.name))
+    }
+
+    /// Whether a user of the identity server may be let in: they are not blocked, and the file that
+    /// says so can be read.
+    pub fn admits(&self, user: &str) -> bool {
+        let read = self.current();
+        read.problem.is_none() && !read.blocked.contains(user)
     }
 
     /// Returns the names of all users.
@@ -112,13 +123,13 @@ impl TokenBook {
 
     fn read_again(&self, stamp: Option<FileStamp>) -> ReadTokens {
         let stamp = stamp.filter(|stamp| stamp.is_settled(SystemTime::now()));
-        match read_tokens(&self.path) {
-            Ok(tokens) => {
-                let tokens = tokens.into_values().filter_map(KnownToken::from_stored).collect();
-                ReadTokens { stamp, tokens, problem: None }
+        match read_document(&self.path) {
+            Ok(TokenDocument { token, blocked }) => {
+                let tokens = token.into_values().filter_map(KnownToken::from_stored).collect();
+                ReadTokens { stamp, tokens, blocked, problem: None }
             }
             Err(error) => {
-                ReadTokens { stamp, tokens: Vec::new(), problem: Some(error.to_string()) }
+                ReadTokens { stamp, problem: Some(error.to_string()), ..ReadTokens::default() }
             }
         }
     }
@@ -141,7 +152,7 @@ mod tests {
     use std::{fs, time::Duration};
 
     use super::*;
-    use crate::token_file::{NewToken, add_token, remove_token};
+    use crate::token_file::{NewToken, add_token, block_user, remove_token, unblock_user};
 
     fn add(path: &std::path::Path, name: &str, lifetime: Option<Duration>) -> Secret {
         let role = UserRole::Approver;
@@ -172,6 +183,24 @@ mod tests {
         assert!(book.is_empty());
         let one_time = book.add_one_time_token().unwrap();
         assert_eq!(find_user(&book, one_time.expose()).unwrap().role, UserRole::Operator);
+    }
+
+    #[test]
+    fn a_blocked_user_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens.toml");
+        let book = TokenBook::open(path.clone()).unwrap();
+        let token = add(&path, "laptop", None);
+        assert!(find_user(&book, token.expose()).is_some() && book.admits("sso:ann"));
+        for user in ["ann", "sso:ann"] {
+            block_user(&path, user).unwrap();
+        }
+        assert!(find_user(&book, token.expose()).is_none() && !book.admits("sso:ann"));
+        assert!(book.admits("sso:ben"));
+        unblock_user(&path, "ann").unwrap();
+        assert!(find_user(&book, token.expose()).is_some() && !book.admits("sso:ann"));
+        fs::write(&path, "broken").unwrap();
+        assert!(!book.admits("sso:ben"), "nobody knows whether they are blocked");
     }
 
     #[test]

@@ -124,6 +124,9 @@ async fn enter(
     let is_over_tls = pending.is_over_tls;
     let signed_on = sign_on.finish(pending, answer, now_ms()).await?;
     let name = signed_on.user.name.clone();
+    if !service.tokens.admits(&name) {
+        return Err(SignOnRefusal::Blocked { user: name });
+    }
     let basis = LoginBasis::SignOn { user: signed_on.user, ends_ms: signed_on.ends_ms };
     let login = begin_login(service, headers, is_over_tls, &name, basis);
     let mut entered = (StatusCode::SEE_OTHER, [(header::LOCATION, CONSOLE_PATH)]).into_response();

@@ -38,8 +38,14 @@ pub(crate) enum SignOnRefusal {
         problem: &'static str,
     },
     /// None of the user's groups has a role.
-    #[error("{user} has no role here, because none of their groups has one")]
+    #[error("the user {user} has no role here, because none of their groups has one")]
     NoRole {
+        /// The name of the user.
+        user: String,
+    },
+    /// The operator has blocked the user, or nobody knows whether they have.
+    #[error("the user {user} may not log in here")]
+    Blocked {
         /// The name of the user.
         user: String,
     },
@@ -59,7 +65,9 @@ impl SignOnRefusal {
                 StatusCode::BAD_REQUEST
             }
             Self::OtherIssuer | Self::ByServer(_) | Self::BadToken(_) => StatusCode::UNAUTHORIZED,
-            Self::NoName { .. } | Self::NoRole { .. } => StatusCode::FORBIDDEN,
+            Self::NoName { .. } | Self::NoRole { .. } | Self::Blocked { .. } => {
+                StatusCode::FORBIDDEN
+            }
             Self::Unavailable(_) | Self::TooManyUsers => StatusCode::SERVICE_UNAVAILABLE,
             Self::NoRandom => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -77,6 +85,7 @@ impl SignOnRefusal {
             Self::OtherIssuer | Self::BadToken(_) => {
                 "Log in again. If it fails again, tell the operator of the service."
             }
+            Self::Blocked { .. } => "Ask the operator of the service.",
             Self::NoName { .. } | Self::NoRole { .. } => {
                 "The operator of the service decides who may log in: see [login] in sallyport.toml."
             }
@@ -95,7 +104,8 @@ impl SignOnRefusal {
             | Self::OtherIssuer
             | Self::BadToken(_)
             | Self::NoName { .. }
-            | Self::NoRole { .. } => true,
+            | Self::NoRole { .. }
+            | Self::Blocked { .. } => true,
             Self::TooLate
             | Self::ByServer(_)
             | Self::Unavailable(_)
