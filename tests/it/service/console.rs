@@ -258,3 +258,28 @@ fn a_browser_behind_a_proxy_was_taken_for_a_page_of_another_origin() {
     let own = format!("http://{}", service.address);
     log_in(&service, &ann, &from(&own)).has(200);
 }
+
+/// A program at another port of the host could log a browser in as somebody else: cookies of one port
+/// go to all, and only one over TLS says that the host itself set it.
+#[test]
+fn a_cookie_without_tls_counted_where_browsers_use_tls() {
+    let model = talking_model();
+    let home = home(&model);
+    let ann = token(&home, "ann", "user");
+    let service = ServiceProgram::start_with(&home, &["--origin", "https://team.example"]);
+    let begun = log_in(&service, &ann, MARK).has(200);
+    let cookie = cookie(&begun);
+    let (_, id) = cookie.split_once('=').unwrap();
+    for (host, name, status) in [
+        ("team.example", "sallyport-console-0", 401),
+        ("team.example", "__Host-sallyport-console-0", 200),
+        (&service.address, cookie.split_once('=').unwrap().0, 200),
+    ] {
+        let request = format!(
+            "GET /v1/tools HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{MARK}\
+             Sec-Fetch-Site: same-origin\r\nCookie: {name}={id}\r\n\r\n"
+        );
+        let reply = service.send(request.as_bytes());
+        assert_eq!(reply.status, status, "{host} {name}: {reply:#?}");
+    }
+}

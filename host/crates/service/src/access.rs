@@ -105,7 +105,7 @@ fn find_caller(
     role: UserRole,
 ) -> Result<RequestCaller, Problem> {
     // Whoever sends a token means it, whatever the browser adds.
-    let caller = match find_login(headers) {
+    let caller = match find_login(service, headers) {
         Some(login_hash) if !headers.contains_key(header::AUTHORIZATION) => {
             check_same_site(method, headers)?;
             caller_of(service, Credential::Login(login_hash)).ok_or_else(|| {

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use http::{HeaderValue, uri::Authority};
+use http::{HeaderMap, HeaderValue, header, uri::Authority};
 use url::{Origin, Url};
 
 /// The origin of the pages, as browsers see it: a scheme, a host and perhaps a port.
@@ -22,6 +22,13 @@ impl PublicOrigin {
     /// Whether a request asks for a host by this name.
     pub(crate) fn is_host(&self, host: &Authority) -> bool {
         host == &self.authority
+    }
+
+    /// Whether a request asks for the host by this name, which browsers reach over TLS alone.
+    pub(crate) fn is_reached_over_tls(&self, headers: &HeaderMap) -> bool {
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let host = host.and_then(|host| host.parse().ok());
+        self.text.starts_with("https://") && host.is_some_and(|host| self.is_host(&host))
     }
 
     /// Whether a page of this origin made a request.

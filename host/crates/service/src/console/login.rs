@@ -117,14 +117,20 @@ pub(super) async fn show_user(
     JsonReply(caller.user.into())
 }
 
-/// Returns the hash of the log-in that a request's cookie names, whether it is valid or not.
-pub(crate) fn find_login(headers: &HeaderMap) -> Option<[u8; 32]> {
-    LOGIN_COOKIE.find(headers).map(hash_token)
+/// Returns the hash of the log-in that a request's cookie names, whether it is valid or not. At a
+/// name that browsers reach over TLS, a cookie without it was set by a neighbour of the host.
+pub(crate) fn find_login(service: &Service, headers: &HeaderMap) -> Option<[u8; 32]> {
+    let public = service.names.public_origin.as_ref();
+    let id = match public.is_some_and(|public| public.is_reached_over_tls(headers)) {
+        true => LOGIN_COOKIE.find_over_tls(headers),
+        false => LOGIN_COOKIE.find(headers),
+    };
+    id.map(hash_token)
 }
 
 /// Ends the log-in of a request.
 pub(crate) fn forget_login(service: &Service, headers: &HeaderMap) {
-    if let Some(login) = find_login(headers) {
+    if let Some(login) = find_login(service, headers) {
         service.logins.end(&login);
     }
 }
