@@ -364,7 +364,7 @@ fn the_folder_of_one_plugin_is_that_plugin() {
         let ran = Home::new().run(&["--plugin-dir", &folder, "plugin", "show", plugin]).ended(0);
         ran.answers(&["0.1.0"]);
     }
-    let unbuilt = Home::new().file("new/plugin.toml", &manifest("new", ""));
+    let unbuilt = Home::new().file("new/plugin.toml", manifest("new", ""));
     let folder = unbuilt.path("new").to_str().unwrap().to_owned();
     unbuilt
         .run(&["--plugin-dir", &folder, "plugin", "list"])

@@ -23,6 +23,9 @@ const PASSWORD: &str = "client_secret = \"${LOGIN_PASSWORD}\"";
 /// Fewer failures than send an address away.
 pub(super) const FAILURES: usize = 8;
 
+/// Changes the query that a browser comes back with.
+type QueryChange<'c> = &'c dyn Fn(&str) -> String;
+
 /// A log-in that has begun: the page of the identity server, and the browser's cookie.
 pub(super) struct Begun {
     pub(super) page: String,
@@ -208,7 +211,7 @@ fn an_answer_counts_once_for_the_browser_that_began() {
 
     let service = ServiceProgram::start(&home);
     let other_issuer = |query: &str| query.replace("iss=http", "iss=https");
-    let rows: [(&dyn Fn(&str) -> String, u16, &str); 8] = [
+    let rows: [(QueryChange<'_>, u16, &str); 8] = [
         (&other_issuer, 401, "not from the identity server"),
         (&|query| query.split("&iss").next().unwrap().to_owned(), 401, "not from the identity"),
         (&|query| format!("{query}&code=x"), 400, "is not understood"),

@@ -74,6 +74,12 @@ fn a_token_that_is_not_for_this_log_in_is_refused() {
         });
         signed_on(&service, &identity);
     }
+}
+
+#[test]
+fn an_answer_without_the_tokens_of_this_log_in_is_refused() {
+    let (identity, model) = (OpenIdServer::start(), talking_model());
+    let home = home_at(&identity, &model, ROLES);
     let service = ServiceProgram::start(&home);
     for (answer, status, words) in [
         (json!({ "id_token": null }), 401, "there is none"),
