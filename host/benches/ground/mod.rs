@@ -9,6 +9,7 @@ use std::{
 use sallyport_runtime::{
     Host, HostOptions,
     config::{ConfigFlags, Env, HostSettings},
+    host::CompileWait,
     notice::no_notices,
     registry::PluginSelection,
 };
@@ -39,6 +40,8 @@ pub(crate) async fn open(home: &Path) -> Host {
     let settings = HostSettings::resolve(&ConfigFlags::default(), env).expect("settings");
     let options = HostOptions {
         compiler: Some(Compiler::InProcess),
+        // Python takes longer than a session waits.
+        compile_wait: CompileWait::Complete,
         ..HostOptions::unattended(PluginSelection::All, no_notices())
     };
     Host::open(&settings, options).await.expect("a host")
