@@ -117,12 +117,13 @@ fn a_key_or_head_that_is_not_private_ends_the_log() {
 #[test]
 fn a_newer_database_is_not_touched() {
     let fixture = Fixture::with_records(3);
-    for form in ["12", "99", "-1"] {
+    for form in [migration::NEWEST + 1, 99, -1] {
         fixture.sql(&format!("PRAGMA user_version = {form}"));
         let before = fs::read(fixture.path().join(FILE)).unwrap();
         let fresh = HostStore::open(fixture.path()).unwrap();
         let error = fresh.audit.verify(None).wait().unwrap_err();
-        let want = format!("has the form {form}, this program knows forms up to 11");
+        let newest = migration::NEWEST;
+        let want = format!("has the form {form}, this program knows forms up to {newest}");
         assert!(error.to_string().ends_with(&want), "{error}");
         assert!(matches!(error, StoreError::NewerSchema { .. }));
         drop(fresh);
@@ -225,7 +226,7 @@ fn a_failure_to_open_is_not_kept() {
     let fixture = Fixture::with_records(2);
     fixture.sql("PRAGMA user_version = 99");
     assert!(fixture.store.audit.verify(None).wait().is_err());
-    fixture.sql("PRAGMA user_version = 11");
+    fixture.sql(&format!("PRAGMA user_version = {}", migration::NEWEST));
     assert!(fixture.verify().is_intact());
 }
 
