@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::{
     name::ToolId,
     outcome::{CallReport, Effect},
+    principal::LOCAL_USER,
     toolbox::BoxFuture,
 };
 
@@ -29,6 +30,13 @@ pub struct ToolCallContext {
     /// The conversation that the call belongs to; `None` for a single call without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<String>,
+}
+
+impl ToolCallContext {
+    /// The user on whose behalf the call is made: the local one unless another is named.
+    pub fn user(&self) -> &str {
+        self.user_id.as_deref().unwrap_or(LOCAL_USER)
+    }
 }
 
 /// A call as requested. Nothing about it has been checked.

@@ -42,6 +42,15 @@ pub async fn read_body(
 #[error("cannot set up TLS: {0}")]
 pub struct TlsSetupError(String);
 
+/// Why a request to a server failed, without its address, whose query could be private.
+pub fn failure_reason(error: &reqwest::Error) -> &'static str {
+    match error {
+        _ if error.is_timeout() => "it did not answer in time",
+        _ if error.is_connect() => "it cannot be reached",
+        _ => "the connection broke",
+    }
+}
+
 /// Begins a client. Without `is_https` it trusts no certificate, because reading the system's
 /// certificates takes time and can fail; a request or redirect to https then fails.
 ///

@@ -228,36 +228,35 @@ fn titled<'a>(pairs: impl Iterator<Item = (&'a String, &'a String)>) -> Vec<Fiel
 }
 
 fn check_field(field: &FormField) -> Result<(), UnaskableQuestion> {
-    let options = field.options();
     let texts = [Some(&field.name), field.title.as_ref(), field.description.as_ref()];
-    let of_options = options.iter().flat_map(|option| [Some(&option.value), option.title.as_ref()]);
+    let of_options =
+        field.options().iter().flat_map(|option| [Some(&option.value), option.title.as_ref()]);
     texts
         .into_iter()
         .chain(of_options)
         .flatten()
         .try_for_each(|text| check_length(text, TEXT_CHARS_MAX))?;
     check_options(field)?;
-    let default = field.default.as_ref().map_or(Ok(()), |value| {
-        let is_offered = |value: &Value| {
-            options.is_empty() || options.iter().any(|option| *value == *option.value)
-        };
-        let fits = match &field.kind {
-            FieldKind::Text { .. } => value.is_string(),
-            FieldKind::Number { is_whole, .. } => {
-                value.is_i64() || (!is_whole && value.is_number())
-            }
-            FieldKind::YesNo => value.is_boolean(),
-            FieldKind::Choice { .. } => is_offered(value),
-            FieldKind::Choices { .. } => {
-                value.as_array().is_some_and(|values| values.iter().all(is_offered))
-            }
-        };
-        fits.then_some(()).ok_or(UnaskableQuestion::BadDefault)
-    });
-    default.and_then(|()| {
-        let default = field.default.as_ref().and_then(Value::as_str).unwrap_or_default();
-        check_length(default, TEXT_CHARS_MAX)
-    })
+    field.default.as_ref().map_or(Ok(()), |default| check_default(field, default))
+}
+
+fn check_default(field: &FormField, default: &Value) -> Result<(), UnaskableQuestion> {
+    let is_offered = |value: &Value| field.options().iter().any(|option| *value == *option.value);
+    let fits = match &field.kind {
+        FieldKind::Text { .. } => default.is_string(),
+        FieldKind::Number { is_whole, .. } => {
+            default.is_i64() || (!is_whole && default.is_number())
+        }
+        FieldKind::YesNo => default.is_boolean(),
+        FieldKind::Choice { .. } => is_offered(default),
+        FieldKind::Choices { .. } => {
+            default.as_array().is_some_and(|values| values.iter().all(is_offered))
+        }
+    };
+    if !fits {
+        return Err(UnaskableQuestion::BadDefault);
+    }
+    check_length(default.as_str().unwrap_or_default(), TEXT_CHARS_MAX)
 }
 
 fn check_options(field: &FormField) -> Result<(), UnaskableQuestion> {

@@ -20,9 +20,7 @@ use rmcp::{
         UpdateTaskParams,
     },
 };
-use sallyport_contract::{
-    ApprovalAnswer, CallReport, FailureKind, Outcome, RequestedCall, ToolDescriptor, text,
-};
+use sallyport_contract::{ApprovalAnswer, CallReport, FailureKind, Outcome, ToolDescriptor, text};
 use sallyport_runtime::{HostNotice, gate::now_ms, host::new_session_id};
 use sallyport_store::{NewTask, StoredTask, TaskEnd, TaskState};
 use serde_json::{Map, Value, json};
@@ -105,7 +103,7 @@ pub(crate) async fn begin_task(
     let created_ms = now_ms();
     let task = NewTask {
         id: id.clone(),
-        user: user_of(long.call.requested()),
+        user: long.call.requested().context.user().to_owned(),
         name: long.tool.id.to_string(),
         created_ms,
         expires_ms: created_ms + TASK_TIME_MS,
@@ -269,12 +267,6 @@ async fn find_task(server: &McpServer, user: &str, id: &str) -> Result<StoredTas
         let shown = text::escape_excerpt(id, 100);
         ErrorData::invalid_params(format!("there is no task {shown}, or no longer"), None)
     })
-}
-
-/// The user who may ask for a task.
-pub(crate) fn user_of(call: &RequestedCall) -> String {
-    let user = call.context.user_id.clone();
-    user.unwrap_or_else(|| sallyport_contract::LOCAL_USER.to_owned())
 }
 
 fn wire_task(stored: &StoredTask, message: Option<String>) -> Task {

@@ -2,8 +2,10 @@
 
 use std::{fmt, str::FromStr};
 
-use http::{HeaderMap, HeaderValue, header, uri::Authority};
+use http::{HeaderMap, HeaderValue, uri::Authority};
 use url::{Origin, Url};
+
+use crate::protection::named_host;
 
 /// The origin of the pages, as browsers see it: a scheme, a host and perhaps a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +28,8 @@ impl PublicOrigin {
 
     /// Whether a request asks for the host by this name, which browsers reach over TLS alone.
     pub(crate) fn is_reached_over_tls(&self, headers: &HeaderMap) -> bool {
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        let host = host.and_then(|host| host.parse().ok());
-        self.text.starts_with("https://") && host.is_some_and(|host| self.is_host(&host))
+        self.text.starts_with("https://")
+            && named_host(headers).is_some_and(|host| self.is_host(&host))
     }
 
     /// Whether a page of this origin made a request.

@@ -84,9 +84,14 @@ fn check_names(headers: &HeaderMap, uri: &Uri, names: &ServiceNames) -> Result<(
     }
 }
 
+/// The name that the headers give the host.
+pub(crate) fn named_host(headers: &HeaderMap) -> Option<Authority> {
+    single_header_value(headers, header::HOST)?.parse().ok()
+}
+
 /// The one name that a request gives the host.
 fn requested_host(headers: &HeaderMap, uri: &Uri) -> Option<Authority> {
-    let host: Authority = single_header_value(headers, header::HOST)?.parse().ok()?;
+    let host = named_host(headers)?;
     // A request can also have the name in its target.
     uri.authority().is_none_or(|target| target == &host).then_some(host)
 }

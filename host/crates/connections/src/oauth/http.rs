@@ -8,7 +8,9 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use reqwest::{Client, Response};
 use sallyport_contract::Secret;
-use sallyport_http_client::{AddressCheck, client_builder, read_body, refused_address};
+use sallyport_http_client::{
+    AddressCheck, client_builder, failure_reason, read_body, refused_address,
+};
 use sallyport_policy::{is_public_address, literal_addresses};
 use serde_json::Value;
 use url::Url;
@@ -123,13 +125,7 @@ fn connection_error(error: &reqwest::Error) -> ServiceHttpError {
     if let Some(refused) = refused_address(error) {
         return ServiceHttpError::NotPublic(refused.0.clone());
     }
-    ServiceHttpError::Failed(if error.is_timeout() {
-        "it did not answer in time".to_owned()
-    } else if error.is_connect() {
-        "it cannot be reached".to_owned()
-    } else {
-        "the connection broke".to_owned()
-    })
+    ServiceHttpError::Failed(failure_reason(error).to_owned())
 }
 
 /// Checks a host that is an address. This machine is allowed, since the definition names it.

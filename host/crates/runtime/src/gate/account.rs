@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sallyport_connections::AccountService;
-use sallyport_contract::{AdmittedCall, CallFailure, LOCAL_USER, PluginName, Secret};
+use sallyport_contract::{AdmittedCall, CallFailure, PluginName, Secret};
 use sallyport_sandbox::AccountCredential;
 
 use super::{Gate, authorizer::PluginAuthorizer};
@@ -37,9 +37,11 @@ impl PluginAuthorizer {
         let Some(service) = self.account_service() else { return Ok(None) };
         if let Some(key) = service.platform_key() {
             let key = key.cloned();
-            return Ok(key.map(|key| self.gate().known_token(service, user_of(call), "key", key)));
+            return Ok(
+                key.map(|key| self.gate().known_token(service, call.context().user(), "key", key))
+            );
         }
-        self.gate().user_token(service, user_of(call)).await.map(Some)
+        self.gate().user_token(service, call.context().user()).await.map(Some)
     }
 
     /// The header's value that signs a call in, if its plugin needs an account and has one.
@@ -73,7 +75,7 @@ impl PluginAuthorizer {
         if service.platform_key().is_some() {
             return false;
         }
-        desk.replace_token(service, user_of(call), &Secret::new(token)).await.is_ok()
+        desk.replace_token(service, call.context().user(), &Secret::new(token)).await.is_ok()
     }
 
     /// Marks the account as expired: a service refused its fresh token too, so only a new sign-in
@@ -81,7 +83,7 @@ impl PluginAuthorizer {
     pub(crate) async fn expire_account_token(&self, call: &AdmittedCall) {
         if let (Some(service), Ok(desk)) = (self.account_service(), self.connection_desk()) {
             // The next call finds out again.
-            let _ = desk.expire(user_of(call), &service.plugin).await;
+            let _ = desk.expire(call.context().user(), &service.plugin).await;
         }
     }
 
@@ -136,8 +138,4 @@ impl AccountToken {
         let value = Secret::new(format!("{TOKEN_SCHEME}{}", self.value.expose()));
         AccountCredential { name: self.name, header: TOKEN_HEADER, value }
     }
-}
-
-pub(super) fn user_of(call: &AdmittedCall) -> &str {
-    call.context().user_id.as_deref().unwrap_or(LOCAL_USER)
 }

@@ -7,7 +7,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use sallyport_contract::{ApprovalAnswer, ApprovalRequest, Consent, LOCAL_USER};
+use sallyport_contract::{ApprovalAnswer, ApprovalRequest, Consent};
 use sallyport_store::{AnswerResult, HostStore, QuestionStore, StoredAnswer, StoredQuestion};
 use tokio::task::JoinHandle;
 
@@ -147,7 +147,7 @@ impl PublishedQuestion<'_> {
     fn stored(&self) -> StoredQuestion {
         let QuestionSeal { id, hash, text } = self.seal.clone();
         let SealedQuestion { asked_ms, expires_ms, .. } = *self.question;
-        let user = question_user(self.question);
+        let user = self.question.request.call.context.user().to_owned();
         StoredQuestion { id, user, text, hash, asked_ms, expires_ms }
     }
 
@@ -185,13 +185,8 @@ async fn enter_answer(
     answer: &ApprovalAnswer,
     carrier: &str,
 ) -> Option<AnswerResult> {
-    let user = question_user(question);
-    store_answer(questions, &user, (&seal.id, &seal.hash), answer, carrier).await.ok()
-}
-
-fn question_user(question: &SealedQuestion) -> String {
-    let user = question.request.call.context.user_id.clone();
-    user.unwrap_or_else(|| LOCAL_USER.to_owned())
+    let user = question.request.call.context.user();
+    store_answer(questions, user, (&seal.id, &seal.hash), answer, carrier).await.ok()
 }
 
 /// Ends a task with whoever waits for it.

@@ -12,7 +12,7 @@ use std::{
 
 use sallyport_contract::{
     ApprovalAnswer, ApprovalObstacle, ApprovalRequest, ApprovalSubject, Decision, Denial,
-    DenialReason, LOCAL_USER, RequestPreview, RequestedCall, UserAnswer,
+    DenialReason, RequestPreview, RequestedCall, UserAnswer,
 };
 use sallyport_policy::{Grant, PolicyVerdict, RuleText};
 use sallyport_store::{HostStore, SessionApproval};
@@ -234,7 +234,7 @@ fn build_approval(
 ) -> SessionApproval {
     let (tool, context) = (&authorization_request.call.tool, &authorization_request.call.context);
     SessionApproval {
-        user: context.user_id.clone().unwrap_or_else(|| LOCAL_USER.to_owned()),
+        user: context.user().to_owned(),
         session_id: context.session_id.clone(),
         plugin: tool.plugin.to_string(),
         digest: authorization_request.digest.to_owned(),

@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use sallyport_contract::{FixGrant, LOCAL_USER, RequestedCall, ToolCallContext};
+use sallyport_contract::{FixGrant, RequestedCall, ToolCallContext};
 use sallyport_policy::edit::GrantAddition;
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -56,7 +56,7 @@ impl GrantHolder {
     pub(crate) fn new(context: &ToolCallContext, plugin: &str, digest: &str) -> Self {
         Self {
             session_id: context.session_id.clone(),
-            user: context.user_id.clone().unwrap_or_else(|| LOCAL_USER.to_owned()),
+            user: context.user().to_owned(),
             plugin: plugin.to_owned(),
             digest: digest.to_owned(),
         }

@@ -14,7 +14,6 @@ use sallyport_contract::{
 use sallyport_sandbox::HostCallAuthorizer;
 
 use super::{
-    account::user_of,
     approver::QUESTION_TIME_MAX,
     authorizer::{PluginAuthorizer, requested_call},
     grant_desk::GrantHolder,
@@ -95,7 +94,7 @@ impl PluginAuthorizer {
             }
         }
         presenter.show_page(service, login.address());
-        let connected = login.finish(desk, service, user_of(call), LOGIN_TIME_MAX).await;
+        let connected = login.finish(desk, service, call.context().user(), LOGIN_TIME_MAX).await;
         let connected =
             connected.map_err(|problem| not_connected(service, &problem.to_string()))?;
         presenter.show_connected(service, &connected);

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use sallyport_contract::{AdmittedCall, BoxFuture, FormQuestion, LOCAL_USER};
+use sallyport_contract::{AdmittedCall, BoxFuture, FormQuestion};
 use sallyport_mcp_client::{CallQuestions, QuestionReply};
 use tokio::{
     sync::watch,
@@ -31,12 +31,11 @@ impl UserQuestions {
     /// The questions of a call.
     pub(super) fn new(authorizer: &Arc<PluginAuthorizer>, call: &Arc<AdmittedCall>) -> Arc<Self> {
         let context = call.context();
-        let user = context.user_id.as_deref().unwrap_or(LOCAL_USER);
         Arc::new(Self {
             authorizer: Arc::clone(authorizer),
             call: Arc::clone(call),
             // No name of a user has a line break.
-            owner: format!("{user}\n{}", context.session_id),
+            owner: format!("{}\n{}", context.user(), context.session_id),
             open: watch::Sender::new(0),
         })
     }

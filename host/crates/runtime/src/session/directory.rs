@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sallyport_contract::{ApprovalAnswer, ApprovalRequest, BoxFuture, Consent, LOCAL_USER};
+use sallyport_contract::{ApprovalAnswer, ApprovalRequest, BoxFuture, Consent};
 use sallyport_session::{ApprovalSender, PendingApprovals, approval};
 
 use crate::gate::GrantDesk;
@@ -76,8 +76,7 @@ impl SessionDirectory {
 impl Consent for SessionDirectory {
     fn ask_user(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
         let context = &request.call.context;
-        let user = context.user_id.as_deref().unwrap_or(LOCAL_USER);
-        let sender = self.find_sender(&context.session_id, user);
+        let sender = self.find_sender(&context.session_id, context.user());
         Box::pin(async move {
             match sender {
                 Some(sender) => sender.ask_user(request).await,

@@ -12,6 +12,9 @@ use std::{
 /// The time in which failures count, in milliseconds.
 const WINDOW_MS: u64 = 60_000;
 
+/// The same in seconds, for the header `Retry-After` of a refusal.
+pub(super) const BLOCKED_SECONDS: &str = "60";
+
 /// Most failures of one address in that time: more than a person makes with a clipboard.
 const FAILURES_MAX: usize = 10;
 

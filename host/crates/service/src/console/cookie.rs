@@ -1,6 +1,8 @@
 //! The cookies of the console: of a log-in, and of one that has begun at the identity server.
 
-use http::{HeaderMap, HeaderValue, header, uri::Authority};
+use http::{HeaderMap, HeaderValue, header};
+
+use crate::protection::named_host;
 
 /// The prefix with which a browser takes a cookie only over TLS, and from this very host.
 const SECURE_PREFIX: &str = "__Host-";
@@ -58,9 +60,7 @@ impl ConsoleCookie {
     }
 
     fn full_name(&self, headers: &HeaderMap) -> String {
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        let host = host.and_then(|host| host.parse::<Authority>().ok());
-        let port = host.and_then(|host| host.port_u16()).unwrap_or_default();
+        let port = named_host(headers).and_then(|host| host.port_u16()).unwrap_or_default();
         format!("{}{port}", self.name)
     }
 }

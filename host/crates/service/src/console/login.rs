@@ -12,6 +12,7 @@ use sallyport_runtime::gate::now_ms;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    attempts::BLOCKED_SECONDS,
     cookie::{LOGIN_COOKIE, is_over_tls},
     logins::LoginBasis,
     same_site::check_same_site,
@@ -97,7 +98,7 @@ pub(super) fn begin_login(
 pub(super) fn too_many_attempts() -> Response {
     let title = "too many failed log-ins came from your address; try again in a minute";
     let mut refused = Problem::too_many(title).into_response();
-    refused.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
+    refused.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(BLOCKED_SECONDS));
     refused
 }
 

@@ -11,7 +11,7 @@ use axum::{
     extract::{RawQuery, State},
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, header};
 use sallyport_runtime::gate::now_ms;
 use serde::Serialize;
 use url::{Url, form_urlencoded};
@@ -25,6 +25,7 @@ use super::{
 };
 use crate::{
     problem::{Problem, ProblemKind},
+    protection::named_host,
     request_body::JsonReply,
     server::Service,
     sign_on::{
@@ -171,8 +172,8 @@ fn callback_url(service: &Service, headers: &HeaderMap) -> Result<Url, Problem> 
         None => {
             let scheme = if is_over_tls(headers) { "https" } else { "http" };
             // The name was checked with all requests.
-            let host = headers.get(header::HOST).map(HeaderValue::to_str);
-            format!("{scheme}://{}", host.and_then(Result::ok).unwrap_or_default())
+            let host = named_host(headers).map(|host| host.to_string());
+            format!("{scheme}://{}", host.unwrap_or_default())
         }
     };
     Url::parse(&format!("{origin}{CALLBACK_PATH}"))

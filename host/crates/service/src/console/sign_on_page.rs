@@ -4,11 +4,8 @@ use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 use maud::{DOCTYPE, Markup, html};
 
-use super::assets::made_page;
+use super::{assets::made_page, attempts::BLOCKED_SECONDS};
 use crate::sign_on::SignOnRefusal;
-
-/// Seconds after which an address that failed too often may try again.
-const BLOCKED_SECONDS: &str = "60";
 
 /// Says why a log-in failed, and what to do.
 pub(super) fn refused(refusal: &SignOnRefusal) -> Response {

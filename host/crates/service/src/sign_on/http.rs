@@ -10,7 +10,9 @@ use std::{future::Future, net::IpAddr, pin::Pin, sync::Arc, time::Duration};
 use openidconnect::{AsyncHttpClient, HttpRequest, HttpResponse};
 use reqwest::Client;
 use sallyport_contract::json::parse_json;
-use sallyport_http_client::{AddressCheck, client_builder, read_body, refused_address};
+use sallyport_http_client::{
+    AddressCheck, client_builder, failure_reason, read_body, refused_address,
+};
 use sallyport_policy::{is_public_address, is_this_machine, literal_addresses};
 use serde_json::Value;
 use url::Url;
@@ -136,13 +138,7 @@ fn failed(error: &reqwest::Error) -> IdentityHttpError {
     if let Some(refused) = refused_address(error) {
         return IdentityHttpError::NotPublic(refused.0.clone());
     }
-    IdentityHttpError::Failed(if error.is_timeout() {
-        "it did not answer in time"
-    } else if error.is_connect() {
-        "it cannot be reached"
-    } else {
-        "the connection broke"
-    })
+    IdentityHttpError::Failed(failure_reason(error))
 }
 
 #[cfg(test)]
