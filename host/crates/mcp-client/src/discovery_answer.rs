@@ -55,11 +55,18 @@ impl<T> DiscoveryAnswers<T> {
     }
 
     fn note_sent(&mut self, message: &ClientJsonRpcMessage) {
-        if let (DiscoveryState::Unasked, JsonRpcMessage::Request(request)) = (&self.state, message)
-            && matches!(request.request, ClientRequest::DiscoverRequest(_))
-        {
-            let ping_at = self.has_order.then(|| Instant::now() + PING_AFTER);
-            self.state = DiscoveryState::Asked { id: request.id.clone(), ping_at };
+        let JsonRpcMessage::Request(request) = message else { return };
+        match (&self.state, &request.request) {
+            (DiscoveryState::Unasked, ClientRequest::DiscoverRequest(_)) => {
+                let ping_at = self.has_order.then(|| Instant::now() + PING_AFTER);
+                self.state = DiscoveryState::Asked { id: request.id.clone(), ping_at };
+            }
+            // The client has waited long enough, and begins the old way.
+            (
+                DiscoveryState::Asked { id, .. } | DiscoveryState::Listens { id, .. },
+                ClientRequest::InitializeRequest(_),
+            ) => self.state = DiscoveryState::Answered { missing: Some(id.clone()) },
+            _ => {}
         }
     }
 
@@ -233,6 +240,21 @@ mod tests {
             assert!(took >= want && took < want + Duration::from_millis(50), "{old:?}: {took:?}");
             serving.abort();
         }
+    }
+
+    /// The answer to the first question was taken for that of the handshake.
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_needs_longer_than_ten_seconds_to_start_is_connected() {
+        let (input, their_input) = duplex(1 << 16);
+        let (their_output, output) = duplex(1 << 16);
+        let serving = tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_secs(12)).await;
+            serve(Old::Refuses, their_input, their_output).await;
+        });
+        let limits = ConnectionLimits { start: Duration::from_secs(30), tools: 10 };
+        let opened = ServerConnection::open(output, input, limits).await;
+        assert!(opened.is_ok(), "{:?}", opened.err());
+        serving.abort();
     }
 
     #[tokio::test(start_paused = true)]
