@@ -154,6 +154,12 @@ pub enum StoreError {
         /// The most that are kept.
         count_max: usize,
     },
+    /// Too many requests with an idempotency key are running.
+    #[error("{count_max} requests with a key are running already")]
+    TooManyKeys {
+        /// The most that are kept of a user.
+        count_max: usize,
+    },
     /// A session has fewer records than requested.
     #[error("session {id} has {found} records, not {wanted}")]
     TooFewRecords {
@@ -211,6 +217,7 @@ impl StoreError {
             }
             Self::ConcurrentAppend { .. } => Some("take the session up again, or fork it".into()),
             Self::TooManyQuestions { .. } => Some("answer some of them".into()),
+            Self::TooManyKeys { .. } => Some("wait until some of them end".into()),
             Self::TooManyTasks { .. } => Some("wait until some of them expire".into()),
             Self::SessionFull { .. } => Some("begin a new session".into()),
             Self::InvalidHead { .. } => {

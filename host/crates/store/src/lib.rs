@@ -32,11 +32,12 @@
 //!
 //! Suggested reading order: [`HostStore`], [`sessions`], [`kept_results`], [`approvals`],
 //! [`questions`], [`audit`], [`state`], [`tasks`], [`timers`], [`notices`], [`presence`], [`memories`],
-//! [`connections`].
+//! [`connections`], [`users`], [`idempotency`].
 
 pub mod approvals;
 pub mod audit;
 pub mod connections;
+pub mod idempotency;
 pub mod kept_results;
 pub mod memories;
 pub mod notices;
@@ -46,6 +47,7 @@ pub mod sessions;
 pub mod state;
 pub mod tasks;
 pub mod timers;
+pub mod users;
 
 mod error;
 mod sqlite;
@@ -63,6 +65,7 @@ pub use connections::{
     ConnectionStatus, ConnectionStore, NewConnection, SealedTokens, StoredConnection,
 };
 pub use error::StoreError;
+pub use idempotency::{IdempotencyKey, IdempotencyStore, KeyState, KeyedReply, KnownKey};
 pub use kept_results::{KeptResultLookup, KeptResultStore, NewKeptResult};
 pub use memories::{
     EmbeddingVector, MemoryCriterion, MemoryMatch, MemoryQuery, MemoryQueryResult, MemorySelection,
@@ -79,3 +82,4 @@ pub use state::{PersistentStateStore, StateOwner};
 pub use store::HostStore;
 pub use tasks::{NewTask, StoredTask, TaskEnd, TaskState, TaskStore};
 pub use timers::{PersistentTimerStore, TimerClaim};
+pub use users::{CallLimit, UserStore, UserUsage};

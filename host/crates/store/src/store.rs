@@ -7,6 +7,7 @@ use crate::{
     audit::{AuditLog, AuditStore},
     connections::ConnectionStore,
     error::StoreError,
+    idempotency::IdempotencyStore,
     kept_results::KeptResultStore,
     memories::MemoryStore,
     notices::NoticeStore,
@@ -17,6 +18,7 @@ use crate::{
     state::PersistentStateStore,
     tasks::TaskStore,
     timers::PersistentTimerStore,
+    users::UserStore,
 };
 
 /// Everything that outlives a process, each part behind a trait, so that a host can be opened with
@@ -47,6 +49,10 @@ pub struct HostStore {
     pub memories: Arc<dyn MemoryStore>,
     /// The accounts that users have connected.
     pub connections: Arc<dyn ConnectionStore>,
+    /// The groups of users, and what they have used.
+    pub users: Arc<dyn UserStore>,
+    /// The keys of requests that clients may repeat.
+    pub idempotency: Arc<dyn IdempotencyStore>,
 }
 
 impl HostStore {
@@ -74,7 +80,9 @@ impl HostStore {
             notices: shared.clone(),
             presence: shared.clone(),
             memories: shared.clone(),
-            connections: shared,
+            connections: shared.clone(),
+            users: shared.clone(),
+            idempotency: shared,
         }
     }
 

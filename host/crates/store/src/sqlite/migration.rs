@@ -6,12 +6,12 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::{
-    approvals, audit, connections, memories, notices, presence, questions, sessions, state, tasks,
-    timers,
+    approvals, audit, connections, idempotency, memories, notices, presence, questions, sessions,
+    state, tasks, timers, users,
 };
 
 /// Every step, oldest first. A module that needs a table adds its own step.
-pub(crate) const STEPS: [&[&str]; 12] = [
+pub(crate) const STEPS: [&[&str]; 14] = [
     &[audit::TABLE],
     &[approvals::TABLE],
     &[sessions::TABLES],
@@ -24,6 +24,8 @@ pub(crate) const STEPS: [&[&str]; 12] = [
     &[questions::TABLE],
     &[connections::TABLE],
     &[tasks::TABLE],
+    &[users::TABLES],
+    &[idempotency::TABLE],
 ];
 
 /// The newest schema version.

@@ -7,6 +7,7 @@
 mod approvals;
 pub(crate) mod audit;
 mod connections;
+mod idempotency;
 mod memories;
 mod notices;
 mod presence;
@@ -15,6 +16,7 @@ mod sessions;
 mod state;
 mod tasks;
 mod timers;
+mod users;
 
 pub(crate) mod database;
 pub(crate) mod migration;

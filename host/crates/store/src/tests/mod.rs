@@ -25,6 +25,7 @@ mod approvals;
 mod connections;
 mod crash;
 mod folder;
+mod idempotency;
 mod log;
 mod memories;
 mod mend;
@@ -40,6 +41,7 @@ mod state;
 mod tamper;
 mod tasks;
 mod timers;
+mod users;
 
 /// Far more than any of these tests needs; a hanging test still ends.
 const PATIENCE: Duration = Duration::from_secs(60);
