@@ -93,6 +93,7 @@ fn plugins_come_change_and_go_while_a_session_runs() {
         journal: Box::new(MemoryJournal::default()),
         recall: None,
         past: RestoredSession::default(),
+        account: None,
         options: SessionOptions::new("s"),
     };
     let (handle, mut events) = tools.wait(async { spawn_session(parts) }).unwrap();

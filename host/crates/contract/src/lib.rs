@@ -29,6 +29,7 @@ pub mod text;
 pub mod tool;
 pub mod toolbox;
 pub mod trace_parent;
+pub mod user_budget;
 pub mod user_role;
 
 /// The attribute of the async traits that are used as `dyn`. The traits of [`toolbox`] return a
@@ -66,4 +67,5 @@ pub use toolbox::{
     HostNameResolver, Toolbox,
 };
 pub use trace_parent::{TraceParent, TraceParentError};
+pub use user_budget::{BudgetMeasure, BudgetPeriod, SpentBudget, UserBudget};
 pub use user_role::{UnknownRoleError, UserRole};

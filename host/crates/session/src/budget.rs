@@ -7,7 +7,7 @@
 
 use std::{collections::HashMap, fmt, time::Duration};
 
-use sallyport_contract::{json, milliseconds};
+use sallyport_contract::{SpentBudget, json, milliseconds};
 use sallyport_model::{TokenCost, TokenUsage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -146,6 +146,15 @@ pub enum BudgetLimit {
         /// [`SessionLimits::cost_max`].
         cost_max: TokenCost,
     },
+    /// A budget of the user over all sessions is used up.
+    #[error("{spent}")]
+    User {
+        /// The budget.
+        spent: SpentBudget,
+    },
+    /// What the user has used over all sessions cannot be read.
+    #[error("what the user has used cannot be read now")]
+    UserUnreadable,
 }
 
 /// An amount of money in dollars: with cents, and as many digits as are known.

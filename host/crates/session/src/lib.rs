@@ -19,6 +19,7 @@
 //! `calls`, then `transcript`.
 
 mod abortable_task;
+mod account;
 pub mod approval;
 mod budget;
 mod call_ending;
@@ -52,6 +53,7 @@ use sallyport_model::ChatModel;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub use account::{AccountState, BudgetRefusal, SpendingAccount};
 pub use approval::{ApprovalSender, PendingApprovals, UnattendedConsent};
 pub use budget::{BudgetLimit, ModelSpending, SessionLimits, TurnLimits};
 pub use command::FrontEndCommand;
@@ -97,6 +99,8 @@ pub struct SessionParts {
     pub recall: Option<Arc<dyn SessionMemory>>,
     /// The earlier conversation; `RestoredSession::default()` for a new session.
     pub past: RestoredSession,
+    /// The account of the user over all sessions; `None` for one without limits.
+    pub account: Option<Arc<dyn SpendingAccount>>,
     /// All other settings.
     pub options: SessionOptions,
 }

@@ -69,7 +69,7 @@ impl Session {
             let summary_messages = self.meter.estimate_tokens(self.log.transcript().messages());
             self.estimate_usage(self.toolset_tokens + estimated.unwrap_or(summary_messages), &reply)
         });
-        Ok(self.record_exchange(reply, usage))
+        Ok(self.record_exchange(reply, usage).await)
     }
 
     /// Has the model summarize everything since the last summary, at the user's request.
@@ -80,7 +80,7 @@ impl Session {
         let summary_range = transcript.summarized_count()..transcript.messages().len();
         if summary_range.is_empty() {
             self.client.emit(SessionEvent::Notice(SessionNotice::NothingToSummarize)).await;
-        } else if let Err(why) = self.check_budget() {
+        } else if let Err(why) = self.check_budget().await {
             self.report_summary_failure(why).await;
         } else if let Err(interrupt) = self.summarize_range(summary_range).await {
             self.report_summary_failure(TurnEnd::from(interrupt).as_str().to_owned()).await;
@@ -89,9 +89,14 @@ impl Session {
     }
 
     /// Checks that tokens and money for a request are left.
-    fn check_budget(&self) -> Result<(), String> {
+    async fn check_budget(&mut self) -> Result<(), String> {
         self.check_price().map_err(|error| error.to_string())?;
-        self.usage_tracker.check_spending().map_err(|budget| budget.to_string())
+        self.usage_tracker.check_spending().map_err(|budget| budget.to_string())?;
+        self.check_account().await.map_err(|end| match end {
+            TurnEnd::BudgetReached { limit } => limit.to_string(),
+            TurnEnd::InputRefused(error) => error.to_string(),
+            other => other.as_str().to_owned(),
+        })
     }
 
     /// Requests a summary of the messages that would otherwise drop out of the model's view.
@@ -161,7 +166,7 @@ impl Session {
         let usage = usage.unwrap_or_else(|| {
             self.estimate_usage(self.meter.estimate_tokens(&summary_messages), &reply)
         });
-        let exchange = self.record_exchange(reply, usage);
+        let exchange = self.record_exchange(reply, usage).await;
         let is_blank = exchange.reply.message.text.trim().is_empty();
         Ok(if is_blank { Err(SessionNotice::AnswerEmpty.to_string()) } else { Ok(exchange) })
     }
@@ -178,9 +183,10 @@ impl Session {
     }
 
     /// Enters an exchange into the ledger.
-    fn record_exchange(&mut self, reply: ModelReply, usage: TokenUsage) -> ModelExchange {
+    async fn record_exchange(&mut self, reply: ModelReply, usage: TokenUsage) -> ModelExchange {
         let cost = self.model.price().map(|price| price.of(&usage));
         self.usage_tracker.record_usage(&usage, cost);
+        self.account.charge(&usage, cost).await;
         Span::current().record("input_tokens", usage.input_tokens);
         Span::current().record("output_tokens", usage.output_tokens);
         ModelExchange { reply, usage, cost }

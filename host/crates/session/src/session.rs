@@ -7,6 +7,7 @@ use sallyport_model::{ChatModel, ModelToolDefinition, UserInputMessage};
 
 use super::{
     SessionOptions, SessionParts,
+    account::UserAccount,
     budget::UsageTracker,
     client_port::{ClientPort, SessionChannels, SessionTask},
     event::{SessionEvent, SessionNotice},
@@ -39,6 +40,8 @@ pub(super) struct Session {
     pub(super) options: SessionOptions,
     pub(super) log: SessionLog,
     pub(super) usage_tracker: UsageTracker,
+    /// What the user spends over all sessions.
+    pub(super) account: UserAccount,
     pub(super) meter: TokenMeter,
     pub(super) client: ClientPort,
     /// No summary could be made in the current turn, so none is requested again.
@@ -52,7 +55,8 @@ impl Session {
         parts: SessionParts,
         channels: SessionChannels,
     ) -> Result<Self, ToolNameCollision> {
-        let SessionParts { model, toolbox, approvals, journal, recall, past, mut options } = parts;
+        let SessionParts { model, toolbox, approvals, journal, recall, past, account, mut options } =
+            parts;
         options.result_bytes_max = options.result_bytes_max.map(|max| max.max(RESULT_BYTES_LEAST));
         let tools = toolbox.tools();
         let toolset = Toolset::new(&tools, options.tool_tokens_max)?;
@@ -76,6 +80,7 @@ impl Session {
             options,
             log,
             usage_tracker,
+            account: UserAccount::new(account),
             meter: TokenMeter::new(),
             client: ClientPort::new(channels, approvals),
             summary_failed: false,

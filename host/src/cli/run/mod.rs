@@ -170,7 +170,8 @@ async fn replay_recording(
     let (model, toolbox) = (session_replay.to_chat_model(), session_replay.to_toolbox());
     let (journal, past) = (Box::new(MemoryJournal::default()), RestoredSession::default());
     let recall = session_replay.to_session_memory();
-    let parts = SessionParts { model, toolbox, approvals, journal, past, recall, options };
+    let parts =
+        SessionParts { model, toolbox, approvals, journal, past, recall, account: None, options };
     let started = session_started_event(&parts);
     let (session, events) = HostSession::start_detached(parts)?;
     report.report_program_event(started);

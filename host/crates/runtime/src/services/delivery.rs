@@ -224,6 +224,7 @@ mod tests {
             journal: Box::new(Counting(Arc::clone(&written))),
             recall: None,
             past: RestoredSession::default(),
+            account: None,
             options: SessionOptions::new(ID),
         };
         let (handle, events) = session::spawn_session(parts).unwrap();

@@ -167,6 +167,7 @@ impl Host {
             approvals,
             journal,
             past,
+            account: None,
             recall: config.session_recall(&session_id, is_stored),
             options,
         };

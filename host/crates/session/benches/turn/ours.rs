@@ -43,6 +43,7 @@ impl Conversation {
             journal: Box::new(MemoryJournal::default()),
             recall: None,
             past: RestoredSession::default(),
+            account: None,
             options,
         };
         let (handle, events) = spawn_session(parts).expect("names that can be told apart");

@@ -150,6 +150,7 @@ fn idle_session(desk: &ApprovalSender, approvals: PendingApprovals) -> Talk {
         journal: Box::new(records.clone()),
         recall: None,
         past: RestoredSession::default(),
+        account: None,
         options: options(),
     };
     let (handle, events) = spawn_session(parts).unwrap();

@@ -206,8 +206,16 @@ async fn a_tool_list_with_two_names_alike_starts_no_session() {
     let no_line = |_| -> Line { unreachable!() };
     let model = Arc::new(Model::new(no_line, Arc::default(), Arc::default()));
     let (journal, past) = (Box::new(Notes::default()), RestoredSession::default());
-    let parts =
-        SessionParts { model, toolbox, approvals, journal, recall: None, past, options: options() };
+    let parts = SessionParts {
+        model,
+        toolbox,
+        approvals,
+        journal,
+        recall: None,
+        past,
+        account: None,
+        options: options(),
+    };
     let error = spawn_session(parts).unwrap_err();
     assert_eq!(
         (error.first.to_string(), error.second.to_string()),

@@ -109,7 +109,16 @@ impl Talk {
         let journal = Box::new(records.clone());
         let toolbox = Arc::new(Tools::new(desk, Arc::clone(&probe)));
         let model = Arc::new(model);
-        let parts = SessionParts { model, toolbox, approvals, journal, recall, past, options };
+        let parts = SessionParts {
+            model,
+            toolbox,
+            approvals,
+            journal,
+            recall,
+            past,
+            account: None,
+            options,
+        };
         let (handle, events) = spawn_session(parts).unwrap();
         Self { handle, events, requests, records, probe }
     }

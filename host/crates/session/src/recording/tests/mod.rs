@@ -74,7 +74,16 @@ impl Talk {
         let (_, approvals) = approval::approval_channel();
         let (journal, past) =
             (Box::new(journal::MemoryJournal::default()), RestoredSession::default());
-        let parts = SessionParts { model, toolbox, approvals, journal, recall, past, options };
+        let parts = SessionParts {
+            model,
+            toolbox,
+            approvals,
+            journal,
+            recall,
+            past,
+            account: None,
+            options,
+        };
         let (handle, events) = spawn_session(parts).unwrap();
         Self { handle, events, heard: Vec::new() }
     }
