@@ -6,6 +6,7 @@ use std::path::Path;
 use sallyport_contract::{Decision, ToolCallContext, ToolId};
 use sallyport_policy::{
     Grant, Manifest, Policy, PolicyQuestion, PolicyVerdict,
+    group::NO_LOGIN_GROUPS,
     question::{ROLE_PREFIX, ROLE_RUNS},
 };
 use serde_json::{Map, Value};
@@ -141,7 +142,8 @@ impl Situation {
 
     fn question_of<'a>(&'a self, tool: &'a ToolId) -> PolicyQuestion<'a> {
         let Self { arguments, context, .. } = self;
-        PolicyQuestion { tool, digest: DIGEST, arguments, context }
+        let login_groups = &NO_LOGIN_GROUPS;
+        PolicyQuestion { tool, digest: DIGEST, arguments, context, login_groups }
     }
 
     /// What a policy says about the call.

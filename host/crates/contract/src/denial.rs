@@ -8,7 +8,7 @@ use std::{fmt, net::IpAddr, time::Duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{PluginName, PolicyFix, ToolId, fix, milliseconds, text};
+use crate::{PluginName, PolicyFix, SpentBudget, ToolId, fix, milliseconds, text};
 
 /// Most characters of a refused action in a sentence: the guest chooses its path or address.
 const ACTION_CHARS_MAX: usize = 300;
@@ -152,7 +152,12 @@ pub enum DenialReason {
         place: PolicyPlace,
         /// The rule's message and place, with notes on its condition.
         text: String,
+        /// The group of the policy whose rule it is; `None` for a rule about every user.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        group: Option<String>,
     },
+    /// A budget of the user is used up.
+    BudgetSpent(SpentBudget),
     /// No rule is about it, and the default decided.
     NoRule {
         /// The default and its cause.
@@ -319,9 +324,11 @@ impl DenialReason {
             Self::DeniedByEntry { pattern, place } => {
                 pattern.iter_mut().chain([&mut place.file]).collect()
             }
-            Self::CapabilityDenied { capability: text, place } | Self::Rule { place, text } => {
-                vec![text, &mut place.file]
+            Self::CapabilityDenied { capability: text, place } => vec![text, &mut place.file],
+            Self::Rule { place, text, group } => {
+                [text, &mut place.file].into_iter().chain(group).collect()
             }
+            Self::BudgetSpent(spent) => vec![&mut spent.budget.group],
             Self::PrivateAddress { host, .. } => host.iter_mut().collect(),
             Self::NotApproved { cause, reason } => {
                 let mut texts = reason.texts_mut();
@@ -402,6 +409,7 @@ impl fmt::Display for DenialReason {
                 }
             }
             Self::Rule { text, .. } | Self::NoRule { text } => f.write_str(text),
+            Self::BudgetSpent(spent) => write!(f, "{spent}"),
             Self::Text(text) => f.write_str(&text::escape_multiline(text)),
             Self::NotApproved { cause, reason } => write!(f, "{cause} ({reason})"),
             Self::RefusedByUser { answer: None } => f.write_str("the user said no"),
@@ -508,7 +516,7 @@ mod tests {
             write: true,
         };
         let place = PolicyPlace { file: "policy.toml".to_owned(), line: 3 };
-        let rule = DenialReason::Rule { place, text: long.clone() };
+        let rule = DenialReason::Rule { place, text: long.clone(), group: None };
         let cause = ApprovalObstacle::NotShown { error: long.clone() };
         let nested = DenialReason::NotApproved { cause, reason: Box::new(long.clone().into()) };
         let rows = [
@@ -536,7 +544,8 @@ mod tests {
     fn a_refusal_survives_its_serialized_form() {
         let plugin: PluginName = "mail".parse().unwrap();
         let place = PolicyPlace { file: "policy.toml".to_owned(), line: 3 };
-        let needs = DenialReason::Rule { place, text: "rule at policy.toml:3".to_owned() };
+        let needs =
+            DenialReason::Rule { place, text: "rule at policy.toml:3".to_owned(), group: None };
         let cause = ApprovalObstacle::TimedOut { waited: Duration::from_secs(3) };
         let reason = DenialReason::NotApproved { cause, reason: Box::new(needs) };
         let url = "https://a.example/".to_owned();

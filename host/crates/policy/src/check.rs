@@ -80,11 +80,41 @@ impl Policy {
             rules.filter_map(|(index, rule)| self.remark_on_rule(index, rule, installed));
         let mut remarks: Vec<_> = of_tables
             .chain(of_rules)
+            .chain(self.group_remarks(installed))
             .chain(self.unused_secret_remarks())
             .chain(self.wide_rule_remarks())
             .collect();
         remarks.sort_by(|a, b| location_sort_key(&a.place).cmp(&location_sort_key(&b.place)));
         remarks
+    }
+
+    /// The remarks on the rules of groups. They are compared with the rules about all users only,
+    /// because nobody knows here who belongs to two groups.
+    fn group_remarks(&self, installed: &Installed) -> impl Iterator<Item = PolicyRemark> {
+        let rules = self.groups().iter().flat_map(|group| &group.rules);
+        rules.flat_map(move |rule| {
+            let tools = if rule.except.is_empty() {
+                vec![&rule.tools]
+            } else {
+                rule.except.iter().collect()
+            };
+            let missing =
+                tools.into_iter().filter_map(|tools| missing_tools_message(tools, installed));
+            let mut messages: Vec<String> = missing.collect();
+            if messages.is_empty() {
+                messages.extend(self.overridden_message(rule, self.rules().len()));
+            }
+            messages.into_iter().map(|message| PolicyRemark::new_useless(&rule.place, message))
+        })
+    }
+
+    /// Which rule about all users makes this one ineffective. `index` is its position.
+    fn overridden_message(&self, rule: &PolicyRule, index: usize) -> Option<String> {
+        let mut others = self.rules().iter().enumerate();
+        let (_, other) =
+            others.find(|(at, other)| *at != index && other.overrides_rule(*at, rule, index))?;
+        let (what, says) = (other.subject_text(), other.decision.as_str());
+        Some(format!("never decides: {} says {says} to {what}", other.place))
     }
 
     /// The remark on a rule that never decides anything, if it does not.
@@ -98,12 +128,7 @@ impl Policy {
         if let Some(message) = missing_tools_message(&rule.tools, installed) {
             return Some(PolicyRemark::new_useless(place, message));
         }
-        let mut others = self.rules().iter().enumerate();
-        let stronger =
-            others.find(|(at, other)| *at != index && other.overrides_rule(*at, rule, index));
-        if let Some((_, other)) = stronger {
-            let (what, says) = (other.subject_text(), other.decision.as_str());
-            let message = format!("never decides: {} says {says} to {what}", other.place);
+        if let Some(message) = self.overridden_message(rule, index) {
             return Some(PolicyRemark::new_useless(place, message));
         }
         let what = self.unreachable_subject(rule)?;

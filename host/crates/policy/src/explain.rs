@@ -144,11 +144,11 @@ impl Policy {
     /// The rules behind a verdict.
     pub(crate) fn matched_rule_steps(&self, verdict: &PolicyVerdict) -> Vec<ExplanationStep> {
         let step = |matched: &RuleMatch| {
-            let rule = self.rules().iter().find(|rule| rule.place == matched.place)?;
+            let rule = self.all_rules().find(|rule| rule.place == matched.place)?;
             let note = matched.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
             Some(ExplanationStep {
                 place: matched.place.clone(),
-                text: format!("rule {}{note}", rule.one_line_text()),
+                text: format!("{}{note}", rule.one_line_text()),
                 is_decisive: verdict.rule.as_ref() == Some(&matched.place),
             })
         };
@@ -179,14 +179,22 @@ impl DecisionExplanation {
 }
 
 impl PolicyRule {
-    /// The rule in one line: `deny mail.send_email when size(args.to) > 50`.
+    /// The rule in one line: `rule deny mail.send_email when size(args.to) > 50`.
     fn one_line_text(&self) -> String {
+        let whose =
+            self.group.as_ref().map(|group| format!(" of the group {}", escape_line(group)));
+        let whose = whose.unwrap_or_default();
+        if !self.except.is_empty() {
+            let tools: Vec<String> = self.except.iter().map(ToString::to_string).collect();
+            return format!("the tools{whose}: {}", tools.join(", "));
+        }
         let net = self.net.as_ref().map(|net| format!(" for {net}"));
         let pages = self.page.as_ref().map(|pages| format!(" for opening {pages}"));
         let about = net.or(pages).unwrap_or_default();
         let when =
             self.when.as_ref().map(|when| format!(" when {}", escape_line(&when.to_string())));
-        format!("{} {}{about}{}", self.decision.as_str(), self.tools, when.unwrap_or_default())
+        let (decision, tools) = (self.decision.as_str(), &self.tools);
+        format!("rule{whose} {decision} {tools}{about}{}", when.unwrap_or_default())
     }
 }
 

@@ -244,6 +244,7 @@ fn is_missing_grant(reason: &DenialReason) -> bool {
         | DenialReason::PrivateAddress { .. }
         | DenialReason::Rule { .. }
         | DenialReason::NoRule { .. }
+        | DenialReason::BudgetSpent(_)
         | DenialReason::NotApproved { .. }
         | DenialReason::RefusedByUser { .. }
         | DenialReason::CarriesSecret { .. }

@@ -15,42 +15,34 @@ use url::Url;
 
 use crate::{
     capability::shared_scratch_quotas,
-    condition::{Condition, ConditionFacts},
+    condition::ConditionFacts,
     document::{TomlDocument, TomlSection},
     example::RuleExampleResult,
     fix::PolicyContext,
     folder::FsEntry,
     grant::Grant,
+    group::{self, UserGroup},
     limits::{GlobalLimits, StatedLimits},
     manifest::Manifest,
     net::{NetPermit, pattern::RequestTarget},
     proxy::ProxyTable,
     question::{PolicyQuestion, ROLE_PREFIX, is_called_like_tool},
     rule::PolicyRule,
+    rule_totals::RuleTotals,
     secret::{SecretEntry, SecretName, SecretSource, SecretSources, check_sources},
     source::SourceError,
     table::{PluginTable, TieredPluginTables},
     tier::PolicyTier,
-    unit::ByteSize,
     verdict::{DecidedAccess, PolicyVerdict},
 };
-
-/// Most condition text in one file, in bytes: dozens of long conditions, and little enough that
-/// reading an untrusted file takes no noticeable time.
-const CONDITIONS_BYTES_MAX: usize = 64 << 10;
-
-/// Most regular expressions in the conditions of one file: their compiled forms stay in memory.
-const PATTERNS_MAX: usize = 64;
-
-/// Most rules in one file: enough for years of "always" answers, and few enough to evaluate each
-/// rule on every call and to compare it with every other rule.
-const RULES_MAX: usize = 2000;
 
 /// The operator's grants to plugins and decisions about tools.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
     plugins: BTreeMap<PluginName, TieredPluginTables>,
     rules: Vec<PolicyRule>,
+    /// The groups of all files. Those with the same name apply next to each other.
+    groups: Vec<UserGroup>,
     /// The limits that each file states for all plugins.
     limits: Vec<(PolicyTier, StatedLimits)>,
     secrets: SecretSources,
@@ -63,6 +55,7 @@ pub struct PolicyFile {
     tier: PolicyTier,
     plugins: Vec<PluginTable>,
     rules: Vec<PolicyRule>,
+    groups: Vec<UserGroup>,
     limits: StatedLimits,
     secrets: Vec<SecretEntry>,
     proxy: Option<ProxyTable>,
@@ -74,6 +67,7 @@ impl Policy {
         Self {
             plugins: BTreeMap::new(),
             rules: Vec::new(),
+            groups: Vec::new(),
             limits: Vec::new(),
             secrets: SecretSources::new(),
             proxy: None,
@@ -97,10 +91,12 @@ impl Policy {
             let plugin = |name, table| PluginTable::from_toml(name, table, home, tier);
             let secret = |name, table| SecretEntry::from_toml(name, table, home, tier);
             let limits = root.read_optional("limits", StatedLimits::from_toml)?;
+            let mut totals = RuleTotals::none();
             Ok(PolicyFile {
                 tier,
                 plugins: root.read_named_items("plugin", plugin)?,
-                rules: read_rules(root, tier)?,
+                rules: read_rules(root, tier, &mut totals)?,
+                groups: read_groups(root, tier, &mut totals)?,
                 limits: limits.unwrap_or_else(StatedLimits::empty),
                 secrets: root.read_named_items("secret", secret)?,
                 proxy: root.read_optional("proxy", |item| ProxyTable::from_toml(item, tier))?,
@@ -122,6 +118,7 @@ impl Policy {
         let policy = Self {
             plugins: TieredPluginTables::from_files(tables, &limits)?,
             rules: files.iter().flat_map(|file| file.rules.clone()).collect(),
+            groups: files.iter().flat_map(|file| file.groups.clone()).collect(),
             limits,
             secrets: SecretEntry::merge_entries(secrets)?,
             proxy: ProxyTable::merge_tables(files.iter().filter_map(|file| file.proxy.clone()))?,
@@ -172,7 +169,7 @@ impl Policy {
     /// The results of all examples, in the order of the files. Each one matches its expectation:
     /// parsing refuses a file in which one does not.
     pub fn example_results(&self) -> impl Iterator<Item = RuleExampleResult> {
-        self.rules.iter().flat_map(PolicyRule::example_results)
+        self.all_rules().flat_map(PolicyRule::example_results)
     }
 
     /// Every `fs` entry of all plugins.
@@ -188,8 +185,19 @@ impl Policy {
         self.plugins.get(plugin)
     }
 
+    /// The rules about all users.
     pub(crate) fn rules(&self) -> &[PolicyRule] {
         &self.rules
+    }
+
+    /// The rules about all users, and those of all groups.
+    pub(crate) fn all_rules(&self) -> impl Iterator<Item = &PolicyRule> {
+        self.rules.iter().chain(self.groups.iter().flat_map(|group| &group.rules))
+    }
+
+    /// The groups, in the order of the files.
+    pub fn groups(&self) -> &[UserGroup] {
+        &self.groups
     }
 
     pub(crate) fn secret_entries(&self) -> &SecretSources {
@@ -278,7 +286,9 @@ impl Policy {
     ) -> PolicyVerdict {
         let tool = question.tool.to_string();
         let facts = ConditionFacts::new(question.call_facts(&tool), grant);
-        let rules = self.rules.iter().filter(|rule| about(rule));
+        let groups = self.groups_of(question.context.user(), question.login_groups);
+        let rules = self.rules.iter().chain(groups.flat_map(|group| &group.rules));
+        let rules = rules.filter(|rule| about(rule));
         let matched_rules = rules.filter_map(|rule| rule.match_call(&facts)).collect();
         PolicyVerdict::from_rules(access, matched_rules, facts.call_facts(), default)
     }
@@ -299,42 +309,20 @@ impl Policy {
 fn read_rules(
     root: &mut TomlSection<'_>,
     tier: PolicyTier,
+    totals: &mut RuleTotals,
 ) -> Result<Vec<PolicyRule>, SourceError> {
-    let mut totals = RuleTotals { rules: 0, conditions_bytes: 0, patterns: 0 };
-    root.read_list("rule", |item| {
-        let place = item.place();
-        let rule = PolicyRule::from_toml(item, tier)?;
-        match totals.add_and_check_bounds(&rule) {
-            None => Ok(rule),
-            Some(what) => Err(place.into_error(format!("the file has {what}"))),
-        }
-    })
+    root.read_list("rule", |item| totals.count_rule(PolicyRule::from_toml(item, tier)?))
 }
 
-/// Totals over the rules of one file, for the quantities that are bounded.
-struct RuleTotals {
-    rules: usize,
-    conditions_bytes: usize,
-    patterns: usize,
-}
-
-impl RuleTotals {
-    /// Adds a rule, and returns a description of the first bound that is now exceeded.
-    fn add_and_check_bounds(&mut self, rule: &PolicyRule) -> Option<String> {
-        self.rules += 1;
-        self.conditions_bytes += rule.when.as_ref().map_or(0, Condition::text_bytes);
-        self.patterns += rule.when.as_ref().map_or(0, Condition::pattern_count);
-        if self.rules > RULES_MAX {
-            Some(format!("more than {RULES_MAX} rules"))
-        } else if self.conditions_bytes > CONDITIONS_BYTES_MAX {
-            let most = ByteSize(CONDITIONS_BYTES_MAX as u64);
-            Some(format!("conditions of more than {most} together"))
-        } else if self.patterns > PATTERNS_MAX {
-            Some(format!("more than {PATTERNS_MAX} patterns in its conditions"))
-        } else {
-            None
-        }
-    }
+fn read_groups(
+    root: &mut TomlSection<'_>,
+    tier: PolicyTier,
+    totals: &mut RuleTotals,
+) -> Result<Vec<UserGroup>, SourceError> {
+    let group = |name, table| UserGroup::from_toml(name, table, tier, totals);
+    let groups = root.read_named_items("group", group)?;
+    group::check_count(&groups)?;
+    Ok(groups)
 }
 
 /// Why a role needs no second confirmation.

@@ -6,6 +6,8 @@
 use sallyport_contract::{ToolCallContext, ToolId};
 use serde_json::Value;
 
+use crate::group::LoginGroups;
+
 /// The prefix of the tool name in a question about a role of the plugin, which no model asked for.
 /// A plugin's own tool cannot have a name with this prefix.
 pub const ROLE_PREFIX: &str = "role:";
@@ -34,6 +36,8 @@ pub struct PolicyQuestion<'a> {
     pub arguments: &'a Value,
     /// The origin of the call.
     pub context: &'a ToolCallContext,
+    /// The groups of the identity server that the call's user belongs to.
+    pub login_groups: &'a LoginGroups,
 }
 
 impl<'a> PolicyQuestion<'a> {

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use sallyport_contract::{Decision, PluginName, ToolId};
+use sallyport_contract::{Decision, PluginName, ToolId, text::escape_line};
 use url::Url;
 
 use crate::{
@@ -46,6 +46,10 @@ pub(crate) struct PolicyRule {
     message: Option<RuleMessage>,
     pub(crate) examples: Vec<RuleExample>,
     pub(crate) place: SourceLocation,
+    /// The tools that it is not about, although they match.
+    pub(crate) except: Vec<ToolPattern>,
+    /// The group whose members it is about; `None` for all users.
+    pub(crate) group: Option<String>,
 }
 
 /// The first digits of a component's digest, or all of them.
@@ -131,6 +135,8 @@ impl PolicyRule {
                 message: section.read_optional("message", RuleMessage::from_toml)?,
                 examples: section.read_list("match", RuleExample::from_toml)?,
                 place,
+                except: Vec::new(),
+                group: None,
             })
         })?;
         if rule.net.is_some() && rule.page.is_some() {
@@ -144,6 +150,32 @@ impl PolicyRule {
         }
         rule.check_examples()?;
         Ok(rule)
+    }
+
+    /// The rule that denies the members of a group every tool that its list does not have.
+    pub(crate) fn deny_all_but(
+        tools: Vec<ToolPattern>,
+        group: &str,
+        place: SourceLocation,
+    ) -> Self {
+        Self {
+            tools: ToolPattern::everything(),
+            net: None,
+            page: None,
+            digest: None,
+            when: None,
+            decision: Decision::Deny,
+            message: None,
+            examples: Vec::new(),
+            place,
+            except: tools,
+            group: Some(group.to_owned()),
+        }
+    }
+
+    /// The rule for the members of a group.
+    pub(crate) fn of_group(self, group: &str) -> Self {
+        Self { group: Some(group.to_owned()), ..self }
     }
 
     /// Whether the rule is about calling a tool of this component.
@@ -178,6 +210,7 @@ impl PolicyRule {
 
     fn is_about(&self, tool: &ToolId, digest: &str) -> bool {
         self.tools.matches(tool)
+            && !self.except.iter().any(|pattern| pattern.matches(tool))
             && self.digest.as_ref().is_none_or(|own| own.matches_digest(digest))
     }
 
@@ -229,11 +262,25 @@ impl PolicyRule {
 
     /// The rule's message, if it has one, and its place.
     pub(crate) fn reason_text(&self, of: Option<&CallFacts<'_>>) -> String {
-        let place = &self.place;
+        let rule = self.label();
         match (&self.message, of) {
-            (Some(message), Some(of)) => format!("{} (rule at {place})", message.fill(of)),
-            (Some(message), None) => format!("{message} (rule at {place})"),
-            (None, _) => format!("rule at {place}"),
+            (Some(message), Some(of)) => format!("{} ({rule})", message.fill(of)),
+            (Some(message), None) => format!("{message} ({rule})"),
+            (None, _) => rule,
+        }
+    }
+
+    /// What it is, with its place.
+    fn label(&self) -> String {
+        let place = &self.place;
+        match &self.group {
+            None => format!("rule at {place}"),
+            Some(group) if self.except.is_empty() => {
+                format!("rule of the group {} at {place}", escape_line(group))
+            }
+            Some(group) => {
+                format!("it is not among the tools of the group {}, at {place}", escape_line(group))
+            }
         }
     }
 }

@@ -65,7 +65,7 @@ fn tool_pattern_hint(text: &str) -> String {
 impl ToolPattern {
     fn parse(text: &str) -> Result<Self, NameError> {
         if text == EVERYTHING {
-            return Ok(Self { plugin: ToolNamePattern::any(), tool: ToolNamePattern::any() });
+            return Ok(Self::everything());
         }
         if !text.contains(WILDCARD) {
             let ToolId { plugin, tool } = text.parse()?;
@@ -85,6 +85,11 @@ impl ToolPattern {
         }
         let [plugin, tool] = [plugin, tool].map(|part| ToolNamePattern::from_text(part.to_owned()));
         Ok(Self { plugin, tool })
+    }
+
+    /// The pattern of every tool of every plugin.
+    pub(crate) fn everything() -> Self {
+        Self { plugin: ToolNamePattern::any(), tool: ToolNamePattern::any() }
     }
 
     /// Returns the same pattern for a rule that stops calls: with wildcards, it matches letters of

@@ -29,6 +29,8 @@ pub struct PolicyVerdict {
     pub reason: String,
     /// The place of the rule that decided; `None` if no rule decided.
     pub rule: Option<SourceLocation>,
+    /// The group of the policy whose rule decided; `None` for a rule about all users.
+    pub group: Option<String>,
     /// Every rule that matched, in the order of the files.
     pub matched: Vec<RuleMatch>,
     /// The access that the verdict is about; `None` for a call.
@@ -74,15 +76,17 @@ impl PolicyVerdict {
         let (decision, reason, rule) = match strictest_match(&matched_rules) {
             Some((rule, matched)) => {
                 let reason = with_note(rule.reason_text(Some(call_facts)), matched);
-                (rule.decision, reason, Some(rule.place.clone()))
+                (rule.decision, reason, Some(*rule))
             }
             None => {
                 let (decision, reason) = default();
                 (decision, with_uncounted(reason, &matched_rules), None)
             }
         };
+        let group = rule.and_then(|rule| rule.group.clone());
+        let rule = rule.map(|rule| rule.place.clone());
         let matched = matched_rules.into_iter().map(|(_, matched)| matched).collect();
-        Self { decision, reason, rule, matched, access, ungranted: None }
+        Self { decision, reason, rule, group, matched, access, ungranted: None }
     }
 
     /// Returns the verdict on an action that is not granted, which no rule can allow.
@@ -91,6 +95,7 @@ impl PolicyVerdict {
             decision: Decision::Deny,
             reason: denial.reason.to_string(),
             rule: None,
+            group: None,
             matched: Vec::new(),
             access: Some(access),
             ungranted: Some(denial),
@@ -123,7 +128,7 @@ impl PolicyVerdict {
         let possible_rules = possible_rules.iter().map(|rule| rule.build_match(false, note()));
         let matched =
             matched_rules.into_iter().map(|(_, matched)| matched).chain(possible_rules).collect();
-        Self { decision, reason, rule, matched, access: None, ungranted: None }
+        Self { decision, reason, rule, group: None, matched, access: None, ungranted: None }
     }
 
     /// Returns the refusal of an action that was denied, or that no user was present to confirm.
@@ -142,7 +147,9 @@ impl PolicyVerdict {
         };
         let text = self.reason.clone();
         let reason = match &self.rule {
-            Some(place) => DenialReason::Rule { place: place.into(), text },
+            Some(place) => {
+                DenialReason::Rule { place: place.into(), text, group: self.group.clone() }
+            }
             None => DenialReason::NoRule { text },
         };
         let fix = self.allowing_rule(tool, None).map(|rule| rule.to_fix(tool));

@@ -3,6 +3,7 @@
 use sallyport_contract::{Decision, PluginName, ToolId, text};
 use sallyport_policy::{
     Capability, DecisionExplanation, ExplanationStep, FsAccess, Grant, Policy, PolicyQuestion,
+    group::NO_LOGIN_GROUPS,
     question::{ROLE_PREFIX, ROLE_RUNS},
 };
 use sallyport_runtime::{
@@ -193,8 +194,13 @@ fn explain_tools(
     let policy = registry.gate().policy_store.current().policy;
     let (grant, context) = (entry.grant(), call::command_call_context());
     let explain_tool = |tool: &ToolId| {
-        let question =
-            PolicyQuestion { tool, digest: entry.digest(), arguments, context: &context };
+        let question = PolicyQuestion {
+            tool,
+            digest: entry.digest(),
+            arguments,
+            context: &context,
+            login_groups: &NO_LOGIN_GROUPS,
+        };
         subject.explain(&policy, &question, &grant)
     };
     let mut tool_explanations: Vec<ToolExplanation> = Vec::new();

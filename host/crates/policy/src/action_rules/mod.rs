@@ -165,7 +165,7 @@ impl PolicyVerdict {
             (_, Some(limit), _) => {
                 let reason = format!("{} (rule at {})", limit.message, limit.place);
                 let rule = Some(limit.place.clone());
-                Self { decision: Decision::Deny, reason, rule, ..self }
+                Self { decision: Decision::Deny, reason, rule, group: None, ..self }
             }
             (decision, None, [first, ..]) => {
                 let messages = confirmations.iter().map(|rule| rule.message.as_str());
@@ -174,7 +174,7 @@ impl PolicyVerdict {
                     reason = format!("{reason} ({})", self.reason);
                 }
                 let rule = Some(first.place.clone());
-                Self { decision: Decision::Ask, reason, rule, ..self }
+                Self { decision: Decision::Ask, reason, rule, group: None, ..self }
             }
         }
     }

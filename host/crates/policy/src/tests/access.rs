@@ -22,7 +22,13 @@ fn access(text: &str, request: &str, arguments: &Value) -> PolicyVerdict {
     let permit =
         grant.net().check_request(method, &url).unwrap_or_else(|denial| panic!("{denial:?}"));
     let (id, context) = (tool("weather.get"), ToolCallContext::default());
-    let question = PolicyQuestion { tool: &id, digest: DIGEST, arguments, context: &context };
+    let question = PolicyQuestion {
+        tool: &id,
+        digest: DIGEST,
+        arguments,
+        context: &context,
+        login_groups: &crate::group::NO_LOGIN_GROUPS,
+    };
     policy.decide_access(&question, &grant, method, &url, &permit)
 }
 

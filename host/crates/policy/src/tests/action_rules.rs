@@ -52,8 +52,13 @@ fn check(condition: &str, message: &str, arguments: &Value, want: &str) {
         user_id: Some("ann".into()),
         conversation_id: None,
     };
-    let question =
-        PolicyQuestion { tool: &tool("weather.get"), digest: DIGEST, arguments, context: &context };
+    let question = PolicyQuestion {
+        tool: &tool("weather.get"),
+        digest: DIGEST,
+        arguments,
+        context: &context,
+        login_groups: &crate::group::NO_LOGIN_GROUPS,
+    };
     let applied = rules.applied_to(&question, &grant);
     let messages: Vec<_> = applied.iter().map(|rule| rule.message.as_str()).collect();
     assert_eq!(messages.join(";"), want, "{condition}");
@@ -160,7 +165,13 @@ fn a_confirmation_asks_also_where_the_policy_allows_and_never_lifts_a_refusal() 
         let policy = policy(&format!("[[rule]]\ntool = 'weather.get'\ndecision = '{decision}'"));
         let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
         let id = tool("weather.get");
-        let question = PolicyQuestion { tool: &id, digest: DIGEST, arguments, context: &context };
+        let question = PolicyQuestion {
+            tool: &id,
+            digest: DIGEST,
+            arguments,
+            context: &context,
+            login_groups: &crate::group::NO_LOGIN_GROUPS,
+        };
         let applied = rules.applied_to(&question, &grant);
         let verdict = policy.decide_call(&question, &grant).tightened_by(&applied);
         assert_eq!(verdict.decision, want, "{decision}");

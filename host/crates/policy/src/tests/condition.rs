@@ -22,8 +22,13 @@ fn outcome(when: &str, arguments: &Value) -> String {
         user_id: Some("ann".into()),
         conversation_id: None,
     };
-    let question =
-        PolicyQuestion { tool: &tool("weather.get"), digest: DIGEST, arguments, context: &context };
+    let question = PolicyQuestion {
+        tool: &tool("weather.get"),
+        digest: DIGEST,
+        arguments,
+        context: &context,
+        login_groups: &crate::group::NO_LOGIN_GROUPS,
+    };
     let verdict = policy.decide_call(&question, &grant);
     match verdict.matched.as_slice() {
         [] => "false".to_owned(),

@@ -179,8 +179,13 @@ fn a_rule_with_a_digest_is_about_that_component_only() {
     let rules = policy(&rule("allow", &format!("digest = '{DIGEST}'")));
     let (id, context, arguments) = (tool("weather.get"), ToolCallContext::default(), json!({}));
     let cut = &DIGEST[..12];
-    let question =
-        PolicyQuestion { tool: &id, digest: cut, arguments: &arguments, context: &context };
+    let question = PolicyQuestion {
+        tool: &id,
+        digest: cut,
+        arguments: &arguments,
+        context: &context,
+        login_groups: &crate::group::NO_LOGIN_GROUPS,
+    };
     assert_eq!(rules.decide_call(&question, &grant("", "")).rule, None);
 }
 

@@ -62,8 +62,13 @@ fn explain(text: &str, requests: &str, about: &About) -> DecisionExplanation {
         Path(..) => ("get", json!({})),
     };
     let (id, context) = (tool(&format!("weather.{name}")), ToolCallContext::default());
-    let question =
-        PolicyQuestion { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
+    let question = PolicyQuestion {
+        tool: &id,
+        digest: DIGEST,
+        arguments: &arguments,
+        context: &context,
+        login_groups: &crate::group::NO_LOGIN_GROUPS,
+    };
     match about {
         Call(..) => policy.explain_call(&question, &grant),
         Net(_, request) => {

@@ -64,8 +64,13 @@ fn passes(rule: &str) -> bool {
     let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     let (id, context, arguments) =
         (tool("weather.get"), ToolCallContext::default(), json!({ "n": 6 }));
-    let question =
-        PolicyQuestion { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
+    let question = PolicyQuestion {
+        tool: &id,
+        digest: DIGEST,
+        arguments: &arguments,
+        context: &context,
+        login_groups: &crate::group::NO_LOGIN_GROUPS,
+    };
     let url = Url::parse("https://api.example.com/a").unwrap();
     let permit = grant.net().check_request("GET", &url).unwrap();
     let call = policy.decide_call(&question, &grant).decision;

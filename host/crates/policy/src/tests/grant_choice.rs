@@ -92,8 +92,13 @@ fn a_rule_that_denies_is_not_lifted_by_a_grant() {
         let grant = policy.effective_grant(&manifest(NET), &Map::new());
         let (tool, arguments) = (tool("weather.get"), json!({}));
         let context = ToolCallContext::default();
-        let question =
-            PolicyQuestion { tool: &tool, digest: "d", arguments: &arguments, context: &context };
+        let question = PolicyQuestion {
+            tool: &tool,
+            digest: "d",
+            arguments: &arguments,
+            context: &context,
+            login_groups: &crate::group::NO_LOGIN_GROUPS,
+        };
         assert_eq!(policy.has_lifted(&denial, &question, &grant), want, "{rule}");
     }
 }

@@ -164,7 +164,13 @@ fn verdict(policy: &Policy, grant: &Grant, id: &str) -> PolicyVerdict {
 
 fn verdict_with(policy: &Policy, grant: &Grant, id: &str, arguments: &Value) -> PolicyVerdict {
     let context = ToolCallContext::default();
-    let question = PolicyQuestion { tool: &tool(id), digest: DIGEST, arguments, context: &context };
+    let question = PolicyQuestion {
+        tool: &tool(id),
+        digest: DIGEST,
+        arguments,
+        context: &context,
+        login_groups: &crate::group::NO_LOGIN_GROUPS,
+    };
     policy.decide_call(&question, grant)
 }
 

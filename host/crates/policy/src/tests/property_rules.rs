@@ -123,7 +123,13 @@ fn of(files: &[(PolicyTier, &str)]) -> Policy {
 fn decisions(policy: &Policy, arguments: &Value) -> Vec<Decision> {
     let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     let (id, context) = (tool("weather.get"), ToolCallContext::default());
-    let question = PolicyQuestion { tool: &id, digest: DIGEST, arguments, context: &context };
+    let question = PolicyQuestion {
+        tool: &id,
+        digest: DIGEST,
+        arguments,
+        context: &context,
+        login_groups: &crate::group::NO_LOGIN_GROUPS,
+    };
     let mut decisions = vec![policy.decide_call(&question, &grant).decision];
     for (method, url) in
         [("GET", "https://api.example.com/a/b"), ("PUT", "https://api.example.com/A")]
@@ -186,7 +192,7 @@ proptest! {
         let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
         let (id, context) = (tool("weather.get"), ToolCallContext::default());
         let question =
-            PolicyQuestion { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
+            PolicyQuestion { tool: &id, digest: DIGEST, arguments: &arguments, context: &context, login_groups: &crate::group::NO_LOGIN_GROUPS };
         let verdict = policy.decide_call(&question, &grant);
         let found = policy.explain_call(&question, &grant);
         prop_assert_eq!((verdict.decision, &verdict.reason), (found.decision, &found.reason));

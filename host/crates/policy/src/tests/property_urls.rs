@@ -89,8 +89,13 @@ fn explained(method: &str, url: &str) -> (Decision, bool) {
     let policy = policy(POLICY);
     let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     let (id, context, arguments) = (tool("weather.get"), ToolCallContext::default(), json!({}));
-    let question =
-        PolicyQuestion { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
+    let question = PolicyQuestion {
+        tool: &id,
+        digest: DIGEST,
+        arguments: &arguments,
+        context: &context,
+        login_groups: &crate::group::NO_LOGIN_GROUPS,
+    };
     let explanation = policy.explain_net(&question, &grant, method, url);
     (explanation.decision, is_sent(&grant, method, url))
 }

@@ -19,6 +19,7 @@ use sallyport_contract::{
 };
 use sallyport_policy::{
     Grant, Manifest, Policy, PolicyQuestion, PolicyVerdict, ProxyTable, edit::GrantAddition,
+    group::NO_LOGIN_GROUPS,
 };
 use sallyport_sandbox::{
     AccountCredential, BodyBufferError, GrantOutcome, HostCallAuthorizer, OutboundAccess,
@@ -130,6 +131,7 @@ impl PluginAuthorizer {
             digest: &self.plugin_info.digest,
             arguments: access.call.arguments(),
             context: access.call.context(),
+            login_groups: &NO_LOGIN_GROUPS,
         };
         let policy = self.gate.policy_store.current().policy;
         match access.kind {

@@ -13,6 +13,7 @@ use sallyport_contract::{
 use sallyport_policy::{
     Grant, Policy, PolicyQuestion,
     edit::{self, GrantAddition},
+    group::NO_LOGIN_GROUPS,
 };
 use sallyport_sandbox::{GrantOutcome, HostCallAuthorizer, RunGrants};
 
@@ -77,6 +78,7 @@ impl PluginAuthorizer {
             digest: &self.plugin_info().digest,
             arguments: &arguments,
             context: &refused.call.context,
+            login_groups: &NO_LOGIN_GROUPS,
         };
         policy.has_lifted(&refused.denial, &question, grant)
     }

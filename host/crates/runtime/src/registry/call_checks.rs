@@ -13,7 +13,7 @@ use sallyport_contract::{
 };
 use sallyport_policy::{
     ActionRuleKind, AppliedActionRule, Capability, FsAccess, Grant, PolicyQuestion, PolicyVerdict,
-    question::ROLE_PREFIX,
+    group::NO_LOGIN_GROUPS, question::ROLE_PREFIX,
 };
 use sallyport_sandbox::{GrantOutcome, RunGrants, find_path_argument};
 use serde_json::Value;
@@ -76,7 +76,8 @@ fn policy_question<'a>(
     call: &'a RequestedCall,
     arguments: &'a Value,
 ) -> PolicyQuestion<'a> {
-    PolicyQuestion { tool: &call.tool, digest: plugin.digest(), arguments, context: &call.context }
+    let (tool, context, login_groups) = (&call.tool, &call.context, &NO_LOGIN_GROUPS);
+    PolicyQuestion { tool, digest: plugin.digest(), arguments, context, login_groups }
 }
 
 /// The verdict on a call of a tool: that of the policy, which the rules of the plugin's author can
@@ -183,7 +184,9 @@ pub(super) async fn role_run_denial(
     run: &AdmittedCall,
 ) -> Option<Denial> {
     let (tool, arguments, context) = (run.tool(), run.arguments(), run.context());
-    let question = PolicyQuestion { tool, digest: plugin.digest(), arguments, context };
+    let login_groups = &NO_LOGIN_GROUPS;
+    let question =
+        PolicyQuestion { tool, digest: plugin.digest(), arguments, context, login_groups };
     let policy = gate.policy_store.check_files().await.policy;
     let grant = plugin.session_grant(context);
     let denied = || {

@@ -6,9 +6,10 @@ use serde_json::json;
 
 use super::redactor;
 use crate::{
-    ApprovalObstacle, CallFailure, CallReport, ContentPart, Denial, DenialReason, DenialSubject,
-    Effect, FailureKind, FixGrant, FixRule, GrantedScope, LogLevel, Outcome, PluginName, PolicyFix,
-    PolicyPlace, RequestedScope, ResourceContents, ResourceData, ToolOutput, UserAnswer,
+    ApprovalObstacle, BudgetMeasure, BudgetPeriod, CallFailure, CallReport, ContentPart, Denial,
+    DenialReason, DenialSubject, Effect, FailureKind, FixGrant, FixRule, GrantedScope, LogLevel,
+    Outcome, PluginName, PolicyFix, PolicyPlace, RequestedScope, ResourceContents, ResourceData,
+    SpentBudget, ToolOutput, UserAnswer, UserBudget,
 };
 
 const TOKEN: &str = "s3cr3t-Tok3n_9";
@@ -59,8 +60,9 @@ fn typed_denials() -> Vec<Denial> {
         DenialReason::GrantedLess(GrantedScope::Reading(place())),
         DenialReason::DeniedByEntry { pattern: Some(leak()), place: place() },
         DenialReason::CapabilityDenied { capability: leak(), place: place() },
-        DenialReason::Rule { place: place(), text: leak() },
+        DenialReason::Rule { place: place(), text: leak(), group: Some(leak()) },
         DenialReason::NoRule { text: leak() },
+        DenialReason::BudgetSpent(spent_budget()),
         DenialReason::NotApproved { cause, reason: Box::new(leak().into()) },
         DenialReason::RefusedByUser { answer: Some(leak()) },
         DenialReason::CarriesSecret { name: leak(), to: Some(leak()) },
@@ -68,6 +70,11 @@ fn typed_denials() -> Vec<Denial> {
     let of_subjects = subjects.into_iter().map(|subject| Denial::new(subject, leak()));
     let of_reasons = reasons.into_iter().map(|reason| Denial::new(leak(), reason));
     of_subjects.chain(of_reasons).collect()
+}
+
+fn spent_budget() -> SpentBudget {
+    let (measure, period) = (BudgetMeasure::Calls, BudgetPeriod::Day);
+    SpentBudget { budget: UserBudget { group: leak(), measure, period, limit: 1 }, renews_ms: 1 }
 }
 
 fn embedded(data: ResourceData) -> ContentPart {

@@ -11,7 +11,13 @@ const OPENS: &str = "[plugin.weather]\nopen-url = true\n";
 
 fn question<T>(id: &str, ask: impl FnOnce(&PolicyQuestion<'_>) -> T) -> T {
     let (id, context) = (tool(id), ToolCallContext::default());
-    ask(&PolicyQuestion { tool: &id, digest: DIGEST, arguments: &json!({}), context: &context })
+    ask(&PolicyQuestion {
+        tool: &id,
+        digest: DIGEST,
+        arguments: &json!({}),
+        context: &context,
+        login_groups: &crate::group::NO_LOGIN_GROUPS,
+    })
 }
 
 fn of(text: &str) -> (Policy, Grant) {

@@ -62,8 +62,13 @@ fn a_page_and_a_call_are_explained_by_what_decided() {
     let policy = policy(POLICY);
     let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     let (id, arguments, context) = (tool("weather.get"), json!({}), ToolCallContext::default());
-    let question =
-        PolicyQuestion { tool: &id, digest: DIGEST, arguments: &arguments, context: &context };
+    let question = PolicyQuestion {
+        tool: &id,
+        digest: DIGEST,
+        arguments: &arguments,
+        context: &context,
+        login_groups: &crate::group::NO_LOGIN_GROUPS,
+    };
     let page = |url: &str| policy.explain_page(&question, &grant, &Url::parse(url).unwrap());
     let asks = page("https://a.io/x");
     check(&asks, Ask, &[4], &[4], "no rule for it; entry at policy.toml:4");
