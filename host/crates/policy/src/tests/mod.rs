@@ -26,6 +26,7 @@ mod glob;
 pub(crate) mod grammar;
 mod grammar_rules;
 mod grant_choice;
+mod group;
 mod hostile;
 mod learn;
 mod limits;
