@@ -30,7 +30,8 @@ pub(super) async fn run_tool_command(
         },
         ToolCommand::Check { name, arguments, output } => {
             let id = parse_tool(name)?;
-            let check = registry.check_call(&Principal::local(), id, arguments.clone());
+            let user = Principal::local();
+            let check = registry.check_call(&user, id, arguments.clone()).await;
             let check = check.map_err(CommandFailure::from)?;
             match output.output {
                 OutputFormat::Text => print_check(name, &check, out),

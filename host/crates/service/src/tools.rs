@@ -59,7 +59,7 @@ pub(crate) async fn check(
     let tool = known_tool(&service, &tool)?;
     let arguments = Value::Object(body.arguments).to_string();
     let registry = service.host.registry();
-    let check = registry.check_call(&caller.user.principal(), tool, arguments);
+    let check = registry.check_call(&caller.user.principal(), tool, arguments).await;
     check.map(JsonReply).map_err(|error| lookup_problem(&error))
 }
 

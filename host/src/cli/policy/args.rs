@@ -29,7 +29,7 @@ pub(super) enum PolicyCommand {
     /// Check the policy: mistakes, grants, and entries without effect
     Check(OutputArgs),
     /// Explain what the policy decides about a call, a request, a path or a page
-    Explain(ExplainArgs),
+    Explain(Box<ExplainArgs>),
     /// Run the examples of all rules
     Test(OutputArgs),
     /// Add a grant, after showing the change
@@ -88,6 +88,14 @@ pub(in crate::cli) struct ExplainArgs {
     /// Does it hold this capability?
     #[arg(long, value_name = "NAME", value_parser = capability)]
     pub(super) capability: Option<Capability>,
+
+    /// For this user, whose groups count; the user of the terminal without it
+    #[arg(long, value_name = "USER")]
+    pub(super) user: Option<String>,
+
+    /// With --user: as if the identity server put the user into this group only; may be repeated
+    #[arg(long = "login-group", value_name = "GROUP", requires = "user")]
+    pub(super) login_groups: Vec<String>,
 
     #[command(flatten)]
     pub(super) output: OutputArgs,

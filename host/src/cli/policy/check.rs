@@ -2,7 +2,7 @@
 //! plugins that lack what they request.
 
 use sallyport_contract::text;
-use sallyport_policy::{GlobalLimits, Installed, Policy, PolicyRemark};
+use sallyport_policy::{GlobalLimits, Installed, Policy, PolicyRemark, UserGroup};
 use sallyport_runtime::{
     config::HostSettings,
     permissions::{likely_decision, missing_requests},
@@ -53,6 +53,7 @@ fn print_report(
 ) {
     print_files(settings, out);
     print_shared_limits(policy, out);
+    print_groups(policy, out);
     registry.entries().for_each(|entry| print_plugin(entry, policy, out));
     for remark in remarks {
         out.print_warning(&format!("{}: {}", remark.place, remark.message));
@@ -78,6 +79,31 @@ fn print_shared_limits(policy: &Policy, out: &CliOutput) {
     if let Some(calls) = concurrent_calls {
         out.print_text(&format!("All plugins together may run {calls} calls at a time."));
     }
+}
+
+fn print_groups(policy: &Policy, out: &CliOutput) {
+    for group in policy.groups() {
+        let name = text::escape_line(&group.name);
+        let rules = group.rule_count();
+        out.print_text(&format!("The group {name} ({}) has {rules} rules.", group.place));
+        for budget in group.budgets() {
+            out.print_text(&format!("  each of its users has {budget}"));
+        }
+        if let Some(sessions) = group.budget.sessions {
+            out.print_text(&format!("  each of its users may have {sessions} open sessions"));
+        }
+    }
+}
+
+fn group_json(group: &UserGroup) -> Value {
+    json!({
+        "name": group.name,
+        "file": group.place.file,
+        "line": group.place.line,
+        "rules": group.rule_count(),
+        "budgets": group.budgets().collect::<Vec<_>>(),
+        "sessions": group.budget.sessions,
+    })
 }
 
 fn print_plugin(entry: &RegisteredPlugin, policy: &Policy, out: &CliOutput) {
@@ -127,6 +153,7 @@ fn report_to_json(
             "concurrent-calls": shared.concurrent_calls,
         },
         "files": files.collect::<Value>(),
+        "groups": policy.groups().iter().map(group_json).collect::<Value>(),
         "plugins": registry.entries().map(|entry| plugin_json(entry, policy)).collect::<Value>(),
         "remarks": remarks.collect::<Value>(),
     })

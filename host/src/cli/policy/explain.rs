@@ -1,13 +1,15 @@
 //! `sallyport policy explain`: what the policy decides about one situation, and why.
 
-use sallyport_contract::{Decision, PluginName, ToolId, text};
+use sallyport_contract::{Decision, PluginName, ToolCallContext, ToolId, text};
 use sallyport_policy::{
-    Capability, DecisionExplanation, ExplanationStep, FsAccess, Grant, Policy, PolicyQuestion,
+    Capability, DecisionExplanation, ExplanationStep, FsAccess, Grant, LoginGroups, Policy,
+    PolicyQuestion,
     group::NO_LOGIN_GROUPS,
     question::{ROLE_PREFIX, ROLE_RUNS},
 };
 use sallyport_runtime::{
     config::HostSettings,
+    host::HostError,
     permissions::missing_requests,
     registry::{PluginSelection, RegisteredPlugin, Registry},
 };
@@ -43,6 +45,12 @@ struct ToolExplanation {
     explanation: DecisionExplanation,
 }
 
+/// The user whose call is explained.
+struct Asker {
+    context: ToolCallContext,
+    login_groups: LoginGroups,
+}
+
 pub(super) async fn run_explain_command(
     settings: &HostSettings,
     args: &ExplainArgs,
@@ -58,7 +66,8 @@ pub(super) async fn run_explain_command(
     // Without arguments the question is about the tool, not about a call that has none.
     let call_arguments = (args.arguments != NO_ARGUMENTS).then_some(&arguments);
     warn_of_obstacles(entry, &tools, &subject, call_arguments, out);
-    let tool_explanations = explain_tools(&registry, entry, &tools, &subject, &arguments);
+    let asker = find_asker(&registry, settings, args).await?;
+    let tool_explanations = explain_tools(&registry, entry, &tools, &subject, (&arguments, &asker));
     // An allowed call still fails when it uses something that the plugin is not granted.
     let ungranted_plugin = matches!(subject, ExplainSubject::Call).then_some(&**entry);
     match args.output.output {
@@ -74,6 +83,28 @@ pub(super) async fn run_explain_command(
     }
     registry.shutdown().await;
     Ok(ExitStatus::Done)
+}
+
+/// The user that the arguments name, with the groups of the last log-in unless they name others.
+async fn find_asker(
+    registry: &Registry,
+    settings: &HostSettings,
+    args: &ExplainArgs,
+) -> Result<Asker, CommandFailure> {
+    let command_context = call::command_call_context();
+    let Some(user) = args.user.clone() else {
+        return Ok(Asker { context: command_context, login_groups: NO_LOGIN_GROUPS.clone() });
+    };
+    let names_groups = registry.gate().policy_store.current().policy.names_login_groups();
+    let groups = match (args.login_groups.is_empty(), names_groups) {
+        (true, true) => {
+            let store = setup::open_store(settings)?;
+            store.users.login_groups(&user).await.map_err(HostError::Store)?
+        }
+        _ => args.login_groups.clone(),
+    };
+    let context = ToolCallContext { user_id: Some(user), ..command_context };
+    Ok(Asker { context, login_groups: LoginGroups::Known(groups) })
 }
 
 fn parse_target(text: &str) -> Result<(PluginName, Option<ToolId>), CommandFailure> {
@@ -189,18 +220,14 @@ fn explain_tools(
     entry: &RegisteredPlugin,
     tools: &[ToolId],
     subject: &ExplainSubject,
-    arguments: &Value,
+    (arguments, asker): (&Value, &Asker),
 ) -> Vec<ToolExplanation> {
     let policy = registry.gate().policy_store.current().policy;
-    let (grant, context) = (entry.grant(), call::command_call_context());
+    let grant = entry.grant();
+    let Asker { context, login_groups } = asker;
     let explain_tool = |tool: &ToolId| {
-        let question = PolicyQuestion {
-            tool,
-            digest: entry.digest(),
-            arguments,
-            context: &context,
-            login_groups: &NO_LOGIN_GROUPS,
-        };
+        let question =
+            PolicyQuestion { tool, digest: entry.digest(), arguments, context, login_groups };
         subject.explain(&policy, &question, &grant)
     };
     let mut tool_explanations: Vec<ToolExplanation> = Vec::new();

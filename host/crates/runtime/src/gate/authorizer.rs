@@ -19,7 +19,6 @@ use sallyport_contract::{
 };
 use sallyport_policy::{
     Grant, Manifest, Policy, PolicyQuestion, PolicyVerdict, ProxyTable, edit::GrantAddition,
-    group::NO_LOGIN_GROUPS,
 };
 use sallyport_sandbox::{
     AccountCredential, BodyBufferError, GrantOutcome, HostCallAuthorizer, OutboundAccess,
@@ -63,7 +62,7 @@ impl PluginAuthorizer {
         &self.plugin_info
     }
 
-    pub(super) fn gate(&self) -> &Arc<Gate> {
+    pub(crate) fn gate(&self) -> &Arc<Gate> {
         &self.gate
     }
 
@@ -125,13 +124,14 @@ impl PluginAuthorizer {
         self.run_grant(access.call, access.run_grants)
     }
 
-    fn decide_access(&self, access: &OutboundAccess<'_>, grant: &Grant) -> PolicyVerdict {
+    async fn decide_access(&self, access: &OutboundAccess<'_>, grant: &Grant) -> PolicyVerdict {
+        let login_groups = &self.gate.login_groups(access.call.context().user()).await;
         let question = PolicyQuestion {
             tool: access.call.tool(),
             digest: &self.plugin_info.digest,
             arguments: access.call.arguments(),
             context: access.call.context(),
-            login_groups: &NO_LOGIN_GROUPS,
+            login_groups,
         };
         let policy = self.gate.policy_store.current().policy;
         match access.kind {
@@ -172,9 +172,9 @@ impl PluginAuthorizer {
                 let permit = grant.check_request(method, url)?;
                 let kind =
                     OutboundAccessKind::Request { method, url, permit: &permit, headers, body };
-                self.decide_access(&OutboundAccess { kind, ..*access }, &grant)
+                self.decide_access(&OutboundAccess { kind, ..*access }, &grant).await
             }
-            OutboundAccessKind::Page { .. } => self.decide_access(access, &grant),
+            OutboundAccessKind::Page { .. } => self.decide_access(access, &grant).await,
         };
         match verdict.decision {
             Decision::Allow | Decision::Ask => Ok(()),
@@ -208,14 +208,15 @@ impl HostCallAuthorizer for PluginAuthorizer {
     ) -> BoxFuture<'a, GrantOutcome> {
         Box::pin(async move {
             let call = &requested_call(call);
-            self.ask_for_grant(RefusedAction { call, run_grants, denial }).await
+            let login_groups = self.gate.login_groups(call.context.user()).await;
+            self.ask_for_grant(RefusedAction { call, run_grants, denial, login_groups }).await
         })
     }
 
     fn would_ask_user<'a>(&'a self, access: OutboundAccess<'a>) -> BoxFuture<'a, bool> {
         Box::pin(async move {
             let grant = self.run_grant(access.call, access.run_grants);
-            let verdict = self.decide_access(&access, &grant);
+            let verdict = self.decide_access(&access, &grant).await;
             let call = requested_call(access.call);
             let request = self.authorization_request(&call, &grant);
             self.gate.approver.has_to_ask(&request, &verdict).await
@@ -228,7 +229,7 @@ impl HostCallAuthorizer for PluginAuthorizer {
     ) -> BoxFuture<'a, Result<Option<String>, Denial>> {
         Box::pin(async move {
             let grant = self.checked_run_grant(&access).await;
-            let verdict = self.decide_access(&access, &grant);
+            let verdict = self.decide_access(&access, &grant).await;
             let call = requested_call(access.call);
             let mut authorization_request = self.authorization_request(&call, &grant);
             if self.gate.approver.has_to_ask(&authorization_request, &verdict).await {

@@ -11,9 +11,8 @@ use sallyport_contract::{
     GrantChoice, GrantQuestion, GrantScope, RequestedCall, UserAnswer, fix::FOLDER_PLACEHOLDER,
 };
 use sallyport_policy::{
-    Grant, Policy, PolicyQuestion,
+    Grant, LoginGroups, Policy, PolicyQuestion,
     edit::{self, GrantAddition},
-    group::NO_LOGIN_GROUPS,
 };
 use sallyport_sandbox::{GrantOutcome, HostCallAuthorizer, RunGrants};
 
@@ -34,6 +33,8 @@ pub(crate) struct RefusedAction<'a> {
     /// What the user has granted to this call only.
     pub(crate) run_grants: &'a RunGrants,
     pub(crate) denial: Denial,
+    /// The groups of the identity server that the call's user belongs to.
+    pub(crate) login_groups: LoginGroups,
 }
 
 /// A choice that the user is offered, with the additions that it stands for.
@@ -78,7 +79,7 @@ impl PluginAuthorizer {
             digest: &self.plugin_info().digest,
             arguments: &arguments,
             context: &refused.call.context,
-            login_groups: &NO_LOGIN_GROUPS,
+            login_groups: &refused.login_groups,
         };
         policy.has_lifted(&refused.denial, &question, grant)
     }

@@ -13,6 +13,7 @@
 //! - [`question_answer`]: enters the answer of another program.
 //! - `server_questions`: takes a question of an MCP server to the user, and `form_values` checks the
 //!   values of the answer.
+//! - [`user_account`]: the groups and budgets of a call's user.
 //! - `account`: signs the requests of a plugin in to the account of the call's user.
 //!
 //! The registry consults the gate before a call, and the sandbox does while a call runs.
@@ -33,6 +34,7 @@ pub mod question_answer;
 pub mod sealed_question;
 pub(crate) mod server_questions;
 mod sign_in;
+pub mod user_account;
 mod user_grants;
 pub mod user_policy;
 
@@ -43,7 +45,7 @@ use std::{
 
 use sallyport_contract::{Consent, Redactor, Secret, Services, ToolCallContext};
 use sallyport_policy::SecretSource;
-use sallyport_store::{AuditLog, HostStore, audit::HostUser};
+use sallyport_store::{AuditLog, HostStore, UserStore, audit::HostUser};
 
 pub use approval_hook::ApprovalHook;
 pub use approver::Approver;
@@ -121,6 +123,8 @@ pub struct Gate {
     pub(crate) audit: Option<GateAudit>,
     pub(crate) grant_desk: Arc<GrantDesk>,
     pub(crate) connections: Option<Arc<ConnectionDesk>>,
+    /// The groups and the usage of users; missing where no plugin is called.
+    users: Option<Arc<dyn UserStore>>,
 }
 
 impl Gate {
@@ -137,6 +141,7 @@ impl Gate {
         let change_sink = Arc::clone(&message_sink);
         let policy_store =
             PolicyStore::open(files, Box::new(move |change| change_sink(&change.to_string())))?;
+        let users = store.as_ref().map(|store| Arc::clone(&store.users));
         let sink = Arc::clone(&message_sink);
         let desk = ApprovalDesk::new(consent, store.as_ref(), parts.approval_hook, sink);
         let approver = Approver::new(desk, store, user_file, Arc::clone(&message_sink));
@@ -154,6 +159,7 @@ impl Gate {
             audit,
             grant_desk: parts.grant_desk,
             connections: parts.connections,
+            users,
         }))
     }
 

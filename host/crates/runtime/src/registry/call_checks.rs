@@ -12,14 +12,17 @@ use sallyport_contract::{
     RequestedCall, ToolDescriptor, ToolId, json,
 };
 use sallyport_policy::{
-    ActionRuleKind, AppliedActionRule, Capability, FsAccess, Grant, PolicyQuestion, PolicyVerdict,
-    group::NO_LOGIN_GROUPS, question::ROLE_PREFIX,
+    ActionRuleKind, AppliedActionRule, Capability, FsAccess, Grant, LoginGroups, PolicyQuestion,
+    PolicyVerdict, question::ROLE_PREFIX,
 };
 use sallyport_sandbox::{GrantOutcome, RunGrants, find_path_argument};
 use serde_json::Value;
 
 use super::{PluginLookupError, RegisteredPlugin};
-use crate::gate::{Gate, approver::AuthorizationRequest, grant_questions::RefusedAction};
+use crate::gate::{
+    Gate, approver::AuthorizationRequest, grant_questions::RefusedAction,
+    user_account::budget_denial,
+};
 
 /// Size limit of the arguments of one call in bytes. Tools that need more take a file.
 const ARGUMENTS_BYTES_MAX: usize = 1024 * 1024;
@@ -48,13 +51,17 @@ pub(super) async fn admit_call(
         None => None,
     };
     let grant = plugin.authorizer.policy_and_grant(&call.context, &run_grants).1;
+    let login_groups = gate.login_groups(call.context.user()).await;
+    let question = policy_question(plugin, &call, &arguments, &login_groups);
     let verdict = match tool {
-        Some(_) => judge_call(gate, plugin, &call, &arguments, &grant).0,
-        None => {
-            let question = policy_question(plugin, &call, &arguments);
-            gate.policy_store.current().policy.decide_role(&question, &grant)
-        }
+        Some(_) => judge_call(gate, plugin, &question, &grant).0,
+        None => gate.policy_store.current().policy.decide_role(&question, &grant),
     };
+    if tool.is_some() && verdict.decision < Decision::Deny {
+        // Nobody is asked about a call that could not be made after a yes.
+        let checked = gate.check_calls(call.context.user()).await;
+        checked.map_err(|refusal| Outcome::Denied(budget_denial(&call.tool, refusal)))?;
+    }
     let request = AuthorizationRequest {
         call: &call,
         version: &plugin.manifest().version,
@@ -65,6 +72,10 @@ pub(super) async fn admit_call(
     };
     let reason = gate.approver.authorize(&request, &verdict).await.map_err(Outcome::Denied)?;
     let answer = reason.user_answer();
+    if tool.is_some() {
+        let counted = gate.count_call(&call.context, &call.tool, &login_groups).await;
+        counted.map_err(Outcome::Denied)?;
+    }
     #[expect(clippy::disallowed_methods, reason = "this is the registry's own `admit_call`")]
     let admitted = AdmittedCall::new(call, arguments);
     let admitted = admitted.with_authorization_reason(reason.into_text()).with_user_answer(answer);
@@ -75,8 +86,9 @@ fn policy_question<'a>(
     plugin: &'a RegisteredPlugin,
     call: &'a RequestedCall,
     arguments: &'a Value,
+    login_groups: &'a LoginGroups,
 ) -> PolicyQuestion<'a> {
-    let (tool, context, login_groups) = (&call.tool, &call.context, &NO_LOGIN_GROUPS);
+    let (tool, context) = (&call.tool, &call.context);
     PolicyQuestion { tool, digest: plugin.digest(), arguments, context, login_groups }
 }
 
@@ -85,14 +97,12 @@ fn policy_question<'a>(
 fn judge_call(
     gate: &Gate,
     plugin: &RegisteredPlugin,
-    call: &RequestedCall,
-    arguments: &Value,
+    question: &PolicyQuestion<'_>,
     grant: &Grant,
 ) -> (PolicyVerdict, Vec<AppliedActionRule>) {
-    let question = policy_question(plugin, call, arguments);
-    let rules = plugin.executor.action_rules(&call.tool.tool);
-    let applied = rules.map(|rules| rules.applied_to(&question, grant)).unwrap_or_default();
-    let verdict = gate.policy_store.current().policy.decide_call(&question, grant);
+    let rules = plugin.executor.action_rules(&question.tool.tool);
+    let applied = rules.map(|rules| rules.applied_to(question, grant)).unwrap_or_default();
+    let verdict = gate.policy_store.current().policy.decide_call(question, grant);
     (verdict.tightened_by(&applied), applied)
 }
 
@@ -110,7 +120,7 @@ pub struct CallCheck {
 }
 
 /// Checks a call as [`admit_call`] does, and asks nobody.
-pub(super) fn check_call(
+pub(super) async fn check_call(
     gate: &Gate,
     plugin: &RegisteredPlugin,
     tool: usize,
@@ -132,13 +142,18 @@ pub(super) fn check_call(
             return check;
         }
     };
+    gate.policy_store.check_files().await;
     let grant = plugin.session_grant(&call.context);
-    let (verdict, applied) = judge_call(gate, plugin, &call, &arguments, &grant);
+    let login_groups = gate.login_groups(call.context.user()).await;
+    let question = policy_question(plugin, &call, &arguments, &login_groups);
+    let (verdict, applied) = judge_call(gate, plugin, &question, &grant);
     let of_kind = |kind| {
         let rules = applied.iter().filter(move |rule| rule.kind == kind);
         rules.map(|rule| rule.message.clone()).collect::<Vec<_>>()
     };
-    let denial = plugin.unconditional_denial_under(&grant);
+    let spent = gate.check_calls(call.context.user()).await.err();
+    let spent = spent.map(|refusal| budget_denial(&call.tool, refusal));
+    let denial = plugin.unconditional_denial_under(&grant).or(spent);
     check.blocked = verdict.decision == Decision::Deny || denial.is_some();
     check.errors = of_kind(ActionRuleKind::Limit);
     if let (true, true) = (check.blocked, check.errors.is_empty()) {
@@ -172,7 +187,8 @@ async fn request_grant(
     run_grants: &RunGrants,
     denial: Denial,
 ) -> Result<Option<Effect>, Outcome> {
-    let refused = RefusedAction { call, run_grants, denial };
+    let login_groups = plugin.authorizer.gate().login_groups(call.context.user()).await;
+    let refused = RefusedAction { call, run_grants, denial, login_groups };
     let GrantOutcome { effect, result } = plugin.authorizer.ask_for_grant(refused).await;
     result.map(|()| effect).map_err(Outcome::Denied)
 }
@@ -184,10 +200,10 @@ pub(super) async fn role_run_denial(
     run: &AdmittedCall,
 ) -> Option<Denial> {
     let (tool, arguments, context) = (run.tool(), run.arguments(), run.context());
-    let login_groups = &NO_LOGIN_GROUPS;
+    let policy = gate.policy_store.check_files().await.policy;
+    let login_groups = &gate.login_groups(context.user()).await;
     let question =
         PolicyQuestion { tool, digest: plugin.digest(), arguments, context, login_groups };
-    let policy = gate.policy_store.check_files().await.policy;
     let grant = plugin.session_grant(context);
     let denied = || {
         let verdict = policy.decide_role(&question, &grant);

@@ -217,7 +217,7 @@ impl Registry {
     /// # Errors
     ///
     /// The tool does not exist or cannot be used.
-    pub fn check_call(
+    pub async fn check_call(
         &self,
         principal: &Principal,
         tool: ToolId,
@@ -227,7 +227,7 @@ impl Registry {
         let index = plugin.find_usable_tool(&tool)?;
         let context = principal.call_context("check".to_owned(), "check");
         let call = RequestedCall { context, tool, arguments };
-        Ok(call_checks::check_call(&self.gate, plugin, index, call))
+        Ok(call_checks::check_call(&self.gate, plugin, index, call).await)
     }
 
     /// Finds a callable tool.

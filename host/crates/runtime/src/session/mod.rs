@@ -23,6 +23,7 @@ pub use self::{
     selector::{OpenedSession, SessionSelector, current_folder, find_session, open_session},
 };
 use crate::{
+    gate::user_account::GateAccount,
     host::Host,
     roles::{RoleError, guide::GuideError},
     services::Subscription,
@@ -167,7 +168,10 @@ impl Host {
             approvals,
             journal,
             past,
-            account: None,
+            account: Some(Arc::new(GateAccount {
+                gate: Arc::clone(self.registry().gate()),
+                user: user.clone(),
+            })),
             recall: config.session_recall(&session_id, is_stored),
             options,
         };
