@@ -4,6 +4,7 @@ mod accounts;
 mod approvals;
 mod command_line;
 mod console;
+mod groups;
 mod hostile;
 mod routes;
 mod sessions;

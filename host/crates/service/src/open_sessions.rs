@@ -127,7 +127,9 @@ impl Service {
                 }
             },
         };
-        let session_use = self.limits.sessions.begin_use(&user.name)?;
+        let own_max = self.host.registry().gate().sessions_max(&user.name).await;
+        let own_max = own_max.map(|max| usize::try_from(max).unwrap_or(usize::MAX));
+        let session_use = self.limits.sessions.begin_use_within(&user.name, own_max)?;
         let (host_session, events) = self.start_session(user, wanted, &selector).await?;
         let session = Arc::new(ServedSession {
             id: host_session.session_id.clone(),

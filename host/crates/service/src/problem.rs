@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
-use sallyport_runtime::session::SessionError;
+use sallyport_runtime::{gate::now_ms, session::SessionError};
+use sallyport_session::BudgetRefusal;
 use sallyport_store::StoreError;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,7 +14,7 @@ use serde::Serialize;
 pub(crate) const PROBLEM_TYPE: &str = "application/problem+json";
 
 /// Seconds after which a client that is sent away may try again.
-const RETRY_AFTER_SECONDS: &str = "1";
+const RETRY_AFTER_SECONDS: u64 = 1;
 
 /// Most characters of a detail that is made of foreign text.
 const DETAIL_CHARS_MAX: usize = 400;
@@ -60,6 +61,8 @@ pub(crate) enum ProblemKind {
     KeyReused,
     /// A limit is reached.
     TooMany,
+    /// A budget of the user is used up.
+    BudgetSpent,
     /// The tool's plugin cannot be used at the moment.
     ToolUnavailable,
     /// No model is configured, or it cannot be used.
@@ -92,7 +95,7 @@ impl ProblemKind {
             Self::WrongHost => StatusCode::MISDIRECTED_REQUEST,
             Self::UpgradeRequired => StatusCode::UPGRADE_REQUIRED,
             Self::KeyReused => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooMany | Self::BudgetSpent => StatusCode::TOO_MANY_REQUESTS,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             Self::ToolUnavailable
             | Self::ModelUnavailable
@@ -128,11 +131,20 @@ pub(crate) struct Problem {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
+    /// When to try again, in seconds; a moment if it says nothing.
+    #[serde(skip)]
+    retry_after_s: Option<u64>,
 }
 
 impl Problem {
     pub(crate) fn new(kind: ProblemKind, title: impl Into<Cow<'static, str>>) -> Self {
-        Self { kind, status: kind.status().as_u16(), title: title.into(), detail: None }
+        Self {
+            kind,
+            status: kind.status().as_u16(),
+            title: title.into(),
+            detail: None,
+            retry_after_s: None,
+        }
     }
 
     #[must_use]
@@ -185,10 +197,21 @@ impl IntoResponse for Problem {
             headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
         }
         if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
-            let seconds = HeaderValue::from_static(RETRY_AFTER_SECONDS);
-            headers.insert(header::RETRY_AFTER, seconds);
+            let seconds = self.retry_after_s.unwrap_or(RETRY_AFTER_SECONDS);
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
+    }
+}
+
+impl From<BudgetRefusal> for Problem {
+    fn from(refusal: BudgetRefusal) -> Self {
+        let BudgetRefusal::Spent(spent) = refusal else {
+            return Self::new(ProblemKind::StoreUnavailable, refusal.to_string());
+        };
+        let wait_ms = spent.renews_ms.saturating_sub(now_ms());
+        let problem = Self::new(ProblemKind::BudgetSpent, spent.to_string());
+        Self { retry_after_s: Some(wait_ms.div_ceil(1000).max(RETRY_AFTER_SECONDS)), ..problem }
     }
 }
 

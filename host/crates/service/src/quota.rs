@@ -34,9 +34,23 @@ impl UserQuota {
     ///
     /// A limit is reached.
     pub(crate) fn begin_use(self: &Arc<Self>, user: &str) -> Result<QuotaUse, Problem> {
+        self.begin_use_within(user, None)
+    }
+
+    /// Begins a use of a user for whom a lower limit may be set.
+    ///
+    /// # Errors
+    ///
+    /// A limit is reached.
+    pub(crate) fn begin_use_within(
+        self: &Arc<Self>,
+        user: &str,
+        own_max: Option<usize>,
+    ) -> Result<QuotaUse, Problem> {
         let mut uses = self.uses();
         let own = uses.get(user).copied().unwrap_or_default();
-        let (what, of_user_max, total_max) = (self.what, self.of_user_max, self.total_max);
+        let (what, total_max) = (self.what, self.total_max);
+        let of_user_max = own_max.map_or(self.of_user_max, |max| max.min(self.of_user_max));
         if own >= of_user_max {
             return Err(Problem::too_many(format!("you have {own} {what}, the most of a user")));
         }
@@ -86,6 +100,12 @@ mod tests {
         drop(first);
         let _again = quota.begin_use("ann").unwrap();
         assert_eq!(quota.total(), 3);
+        for (own_max, is_free) in [(Some(0), false), (Some(1), true), (Some(9), true)] {
+            let other = UserQuota::new("calls", 2, 3);
+            assert_eq!(other.begin_use_within("ann", own_max).is_ok(), is_free, "{own_max:?}");
+            let _two = [other.begin_use_within("ann", own_max), other.begin_use("ann")];
+            assert!(other.begin_use_within("ann", own_max).is_err(), "a group only tightens");
+        }
         drop((_second, _third, _again));
         assert!(quota.uses().is_empty(), "nothing is left of users without a use");
     }

@@ -95,6 +95,7 @@ pub(crate) async fn call(
 async fn make_call(service: Arc<Service>, call: RequestedCall, call_use: QuotaUse) -> WorkResult {
     // A call that begins while the service stops could end after its last record.
     let Some(_running) = service.begin_call() else { return Err(Problem::stopping()) };
+    service.host.registry().gate().check_calls(call.context.user()).await?;
     let report = tokio::select! {
         biased;
         () = service.stop.cancelled() => None,

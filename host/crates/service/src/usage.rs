@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::{Extension, extract::State};
+use sallyport_runtime::gate::user_account::BudgetState;
 use sallyport_store::{SessionFilter, StoredUsage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ pub(crate) struct UsageReport {
     sessions: usize,
     #[serde(flatten)]
     used: StoredUsage,
+    /// The budgets of the user, from the groups of the policy.
+    budgets: Vec<BudgetState>,
 }
 
 pub(crate) async fn report(
@@ -53,5 +56,6 @@ pub(crate) async fn report(
             cost_micro_usd: cost.reduce(u64::saturating_add),
         }
     });
-    Ok(JsonReply(UsageReport { user, sessions: listed.len(), used }))
+    let budgets = service.host.registry().gate().budget_states(&user).await?;
+    Ok(JsonReply(UsageReport { user, sessions: listed.len(), used, budgets }))
 }

@@ -128,6 +128,8 @@ async fn enter(
     if !service.tokens.admits(&name) {
         return Err(SignOnRefusal::Blocked { user: name });
     }
+    let stored = service.host.store().users.set_login_groups(&name, &signed_on.groups).await;
+    stored.map_err(|_| SignOnRefusal::GroupsNotStored)?;
     let basis = LoginBasis::SignOn { user: signed_on.user, ends_ms: signed_on.ends_ms };
     let login = begin_login(service, headers, is_over_tls, &name, basis);
     let mut entered = (StatusCode::SEE_OTHER, [(header::LOCATION, CONSOLE_PATH)]).into_response();

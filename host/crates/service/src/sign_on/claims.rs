@@ -63,6 +63,11 @@ fn find_name<'c>(claims: &'c Claims, claim: &str) -> Result<&'c str, &'static st
     is_name.then_some(name).ok_or("has other signs than letters, digits and . _ @ - + |")
 }
 
+/// The names of all groups of a user, for the groups of the policy.
+pub(super) fn group_names(claims: &Claims, settings: &SignOnSettings) -> Vec<String> {
+    groups(claims, &settings.groups_claim).into_iter().map(str::to_owned).collect()
+}
+
 /// The groups of a user. One text is one group.
 fn groups<'c>(claims: &'c Claims, claim: &str) -> Vec<&'c str> {
     match find(claims, claim) {

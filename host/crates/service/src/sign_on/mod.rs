@@ -110,6 +110,8 @@ pub(crate) enum SignOnOutcome {
 #[derive(Debug)]
 pub(crate) struct SignedOnUser {
     pub(crate) user: ServiceUser,
+    /// The names of their groups at the identity server.
+    pub(crate) groups: Vec<String>,
     /// When the log-in ends, in milliseconds since 1970.
     pub(crate) ends_ms: u64,
 }
@@ -203,7 +205,8 @@ impl SignOn {
         let user = claims::find_user(&claims, &self.settings)?;
         self.remember(&user)?;
         let time_ms = u64::try_from(self.settings.time.as_millis()).unwrap_or(u64::MAX);
-        Ok(SignedOnUser { user, ends_ms: now_ms.saturating_add(time_ms) })
+        let groups = claims::group_names(&claims, &self.settings);
+        Ok(SignedOnUser { user, groups, ends_ms: now_ms.saturating_add(time_ms) })
     }
 
     fn client(&self, provider: &Provider) -> IdentityClient {

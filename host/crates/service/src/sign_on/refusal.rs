@@ -52,6 +52,9 @@ pub(crate) enum SignOnRefusal {
     /// Too many users have logged in since the start.
     #[error("too many users have logged in since the service started")]
     TooManyUsers,
+    /// The user's groups cannot be stored, so nobody would know which rules are about the user.
+    #[error("the user's groups cannot be stored now")]
+    GroupsNotStored,
     /// The system gives no random numbers.
     #[error("the system has no random bytes for a log-in")]
     NoRandom,
@@ -68,7 +71,9 @@ impl SignOnRefusal {
             Self::NoName { .. } | Self::NoRole { .. } | Self::Blocked { .. } => {
                 StatusCode::FORBIDDEN
             }
-            Self::Unavailable(_) | Self::TooManyUsers => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable(_) | Self::TooManyUsers | Self::GroupsNotStored => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::NoRandom => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -89,7 +94,7 @@ impl SignOnRefusal {
             Self::NoName { .. } | Self::NoRole { .. } => {
                 "The operator of the service decides who may log in: see [login] in sallyport.toml."
             }
-            Self::Unavailable(_) | Self::TooManyUsers | Self::NoRandom => {
+            Self::Unavailable(_) | Self::TooManyUsers | Self::GroupsNotStored | Self::NoRandom => {
                 "Try again in a minute. If it fails again, tell the operator of the service."
             }
         }
@@ -110,6 +115,7 @@ impl SignOnRefusal {
             | Self::ByServer(_)
             | Self::Unavailable(_)
             | Self::TooManyUsers
+            | Self::GroupsNotStored
             | Self::NoRandom => false,
         }
     }

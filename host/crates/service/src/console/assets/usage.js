@@ -1,7 +1,7 @@
 // The page of usage: what the stored sessions have used, as numbers and as bars.
 
 import { get, query } from "./api.js";
-import { cost, count, drawn, element, field, fill, visible } from "./dom.js";
+import { cost, count, drawn, element, field, fill, time, visible } from "./dom.js";
 
 /** Most sessions that the bars are made of: five pages of the list. */
 const [PAGE_SIZE, PAGES_MAX] = [200, 5];
@@ -57,7 +57,23 @@ function userForm(totals, signal) {
 async function showTotals(box, name, signal) {
   const used = await get(`/v1/usage${query({ user: name })}`, { signal });
   const rows = [["User", visible(used.user)], ["Sessions", count(used.sessions)], ["Turns", count(used.turns)], ["Tokens", count(used.tokens)], ["Cost", cost(used.cost_micro_usd)]];
-  fill(box, element("dl", {}, rows.map(([term, value]) => element("div", {}, element("dt", {}, term), element("dd", {}, value)))));
+  fill(box, element("dl", {}, rows.map(([term, value]) => element("div", {}, element("dt", {}, term), element("dd", {}, value)))), budgetTable(used.budgets));
+}
+
+/** What the user's groups allow in a day or a month, and how much of it is used. */
+function budgetTable(budgets) {
+  if (!budgets.length) return null;
+  const titles = ["Group", "Budget", "Used", "Limit", "Begins anew"];
+  const head = titles.map((title) => element("th", { scope: "col" }, title));
+  const cell = (content, column) => element(column ? "td" : "th", { scope: !column && "row", "data-label": titles[column] }, content);
+  const rows = budgets.map((budget) => element("tr", {}, budgetCells(budget).map(cell)));
+  return element("table", { class: "stacked" }, element("caption", { class: "unseen" }, "Budgets"), element("thead", {}, element("tr", {}, head)), element("tbody", {}, rows));
+}
+
+function budgetCells({ group, measure, period, used, limit, renews_ms: renews }) {
+  const shown = measure === "micro-usd" ? cost : count;
+  const what = measure === "micro-usd" ? "cost" : measure;
+  return [visible(group), `${what} per ${period}`, shown(used), shown(limit), time(renews)];
 }
 
 async function readSessions(signal) {
