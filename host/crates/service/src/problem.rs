@@ -49,6 +49,10 @@ pub(crate) enum ProblemKind {
     QuestionExpired,
     /// What the key stands for was done, and its reply is not kept.
     ReplyForgotten,
+    /// Another process works on what the key stands for.
+    RequestRunning,
+    /// What the key stands for was begun and cut off. It is not done again.
+    OutcomeUnknown,
     /// The body is too large.
     BodyTooLarge,
     /// The body is not JSON by its type.
@@ -86,9 +90,11 @@ impl ProblemKind {
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
-            Self::SessionNotOpen | Self::AlreadyAnswered | Self::ReplyForgotten => {
-                StatusCode::CONFLICT
-            }
+            Self::SessionNotOpen
+            | Self::AlreadyAnswered
+            | Self::ReplyForgotten
+            | Self::RequestRunning
+            | Self::OutcomeUnknown => StatusCode::CONFLICT,
             Self::EventsForgotten | Self::QuestionExpired => StatusCode::GONE,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -218,6 +224,9 @@ impl From<BudgetRefusal> for Problem {
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {
+            StoreError::TooManyKeys { .. } => {
+                Self::too_many("too many requests with a key are running")
+            }
             StoreError::SessionNotFound { .. } => Self::not_found("there is no such session"),
             // The text names files of the host, which is for its operator alone.
             _ => Self::new(ProblemKind::StoreUnavailable, "the store cannot be used"),

@@ -147,6 +147,7 @@ impl Service {
         connections: Arc<ConnectionCounts>,
     ) -> Arc<Self> {
         let ServiceParts { host, read_settings, overrides, tokens, sign_on, public_origin } = parts;
+        let idempotency = IdempotencyDesk::new(Arc::clone(&host.store().idempotency));
         Arc::new(Self {
             host,
             read_settings,
@@ -157,7 +158,7 @@ impl Service {
             login_attempts: LoginAttempts::default(),
             sessions: OpenSessions::default(),
             limits: ServiceLimits::new(),
-            idempotency: IdempotencyDesk::default(),
+            idempotency,
             metrics: ServiceMetrics::default(),
             names: ServiceNames { is_local, public_origin },
             stop: CancellationToken::new(),

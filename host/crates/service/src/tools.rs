@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     access::RequestCaller,
-    idempotency::{KeyedRequest, WorkResult, work_reply},
+    idempotency::{KeyedRequest, WorkFailure, WorkResult, work_reply},
     open_sessions::remove_details,
     problem::{Problem, ProblemKind},
     quota::QuotaUse,
@@ -94,8 +94,9 @@ pub(crate) async fn call(
 /// in each case.
 async fn make_call(service: Arc<Service>, call: RequestedCall, call_use: QuotaUse) -> WorkResult {
     // A call that begins while the service stops could end after its last record.
-    let Some(_running) = service.begin_call() else { return Err(Problem::stopping()) };
-    service.host.registry().gate().check_calls(call.context.user()).await?;
+    let Some(_running) = service.begin_call() else { return Err(Problem::stopping().into()) };
+    let allowed = service.host.registry().gate().check_calls(call.context.user()).await;
+    allowed.map_err(Problem::from)?;
     let report = tokio::select! {
         biased;
         () = service.stop.cancelled() => None,
@@ -104,7 +105,7 @@ async fn make_call(service: Arc<Service>, call: RequestedCall, call_use: QuotaUs
     drop(call_use);
     let Some(mut report) = report else {
         service.metrics.count_call("cancelled");
-        return Err(Problem::stopping());
+        return Err(WorkFailure::CutOff(Problem::stopping()));
     };
     service.metrics.count_call(report.outcome.as_str());
     remove_details(&mut report);
