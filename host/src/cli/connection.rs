@@ -335,9 +335,7 @@ fn row_json(service: &AccountService, of: Option<&ConnectionFacts>) -> Value {
 
 /// Who the account belongs to, as the service says.
 pub(super) fn account_text(facts: &ConnectionFacts) -> String {
-    let keys = ["email", "mail", "userPrincipalName", "login", "display_name", "name", "id"];
-    let found = keys.iter().find_map(|key| facts.profile_data[key].as_str());
-    text::escape_line(found.unwrap_or_default())
+    text::escape_line(facts.account())
 }
 
 fn moment_text(at_ms: u64) -> String {

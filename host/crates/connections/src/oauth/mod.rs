@@ -127,6 +127,11 @@ impl BrowserLogin {
         })
     }
 
+    /// What an answer to this sign-in has to name.
+    pub fn state(&self) -> &Secret {
+        &self.state
+    }
+
     /// Whether an answer belongs to this sign-in.
     pub fn has_state(&self, state: &str) -> bool {
         // Compared through a hash, so that the time tells nothing of where they differ.

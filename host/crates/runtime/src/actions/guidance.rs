@@ -6,7 +6,7 @@ use sallyport_contract::{
 };
 use sallyport_policy::fill_success_message;
 
-use crate::connections::connect_command;
+use crate::connections::connect_advice;
 
 /// Adds the definition's own words: a message about a success, and a message in place of a failure's
 /// own, which stays visible to the user.
@@ -30,7 +30,7 @@ pub(super) fn with_guidance(
                 replace_message(failure, own_message);
             }
             if failure.kind == FailureKind::AuthRequired && definition.needs_connection() {
-                add_mending_command(failure, definition);
+                add_mending_advice(failure, definition, call.context().user());
             }
         }
         Outcome::Denied(_) | Outcome::TimedOut { .. } | Outcome::Cancelled => {}
@@ -46,9 +46,9 @@ fn replace_message(failure: &mut CallFailure, own_message: &str) {
     });
 }
 
-/// Adds the command that connects the account, which a definition's own message cannot know.
-fn add_mending_command(failure: &mut CallFailure, definition: &Definition) {
-    let command = connect_command(&definition.name);
+/// Adds how the account is connected, which a definition's own message cannot know.
+fn add_mending_advice(failure: &mut CallFailure, definition: &Definition, user: &str) {
+    let command = connect_advice(&definition.name, user);
     if !failure.message.contains(&command) {
         let message = failure.message.trim_end_matches('.');
         failure.message = format!("{message}. To fix: {command}");

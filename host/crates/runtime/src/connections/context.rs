@@ -8,7 +8,7 @@ use sallyport_policy::ActionRuleKind;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{AccountError, ConnectionDesk, connect_command};
+use super::{AccountError, ConnectionDesk, connect_advice};
 
 /// Longest text about connections in a system prompt, in tokens of about four bytes: a small part of
 /// what a model can read.
@@ -21,8 +21,8 @@ const TOKEN_BYTES: usize = 4;
 const PROMPT_CHARS_MAX: usize = 120;
 
 /// What stands before the plugins.
-const PROMPT_TITLE: &str = "These plugins need an account that the user has to connect with the \
-                            command at the end of the line.\nTell the user when one would help.\n";
+const PROMPT_TITLE: &str = "These plugins need an account that the user has to connect, as the \
+                            end of the line says.\nTell the user when one would help.\n";
 
 /// What stands for those that have no place.
 const PROMPT_MORE: &str = "- and more: sallyport connection list\n";
@@ -71,21 +71,21 @@ pub async fn connection_context(
             (false, _) | (true, Some("active")) => {
                 context.connected.push(full_text(definition, detail));
             }
-            (true, Some("expired")) => context.expired.push(short_text(definition)),
-            (true, _) => context.available.push(short_text(definition)),
+            (true, Some("expired")) => context.expired.push(short_text(definition, user)),
+            (true, _) => context.available.push(short_text(definition, user)),
         }
     }
     Ok(context)
 }
 
-fn short_text(definition: &Definition) -> Value {
+fn short_text(definition: &Definition, user: &str) -> Value {
     json!({
         "name": definition.name.as_str(),
         "displayName": definition.shown_name(),
         "description": definition.description,
         "category": definition.category,
         "context": definition.context,
-        "connect": connect_command(&definition.name),
+        "connect": connect_advice(&definition.name, user),
     })
 }
 

@@ -73,6 +73,15 @@ pub struct ConnectionFacts {
     pub profile_data: serde_json::Value,
 }
 
+impl ConnectionFacts {
+    /// Who the account belongs to, as the service says. It is foreign text.
+    pub fn account(&self) -> &str {
+        let keys = ["email", "mail", "userPrincipalName", "login", "display_name", "name", "id"];
+        let found = keys.iter().find_map(|key| self.profile_data[key].as_str());
+        found.unwrap_or_default()
+    }
+}
+
 impl ConnectionDesk {
     /// A desk over a store. The key is a file in the state folder.
     pub fn new(store: Arc<dyn ConnectionStore>, state_folder: &Path) -> Arc<Self> {
@@ -127,6 +136,24 @@ impl ConnectionDesk {
     /// The store cannot be used.
     pub async fn remove(&self, user: &str, plugin: &PluginName) -> Result<bool, AccountError> {
         Ok(self.store.remove_connection(user, plugin.as_str()).await?)
+    }
+
+    /// Ends the connection of a user to a plugin and removes its tokens. That there was one stays
+    /// known. Returns whether there is one.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be used.
+    pub async fn disconnect(&self, user: &str, plugin: &PluginName) -> Result<bool, AccountError> {
+        let key = (user.to_owned(), plugin.to_string());
+        self.unsaved.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        // A refresh that ends meanwhile changes the connection; then the newer one is ended.
+        while let Some(stored) = self.store.find_connection(user, plugin.as_str()).await? {
+            if self.store.end_connection(&stored, ConnectionStatus::Disconnected).await? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The access token of a user for a plugin, refreshed if it is due.

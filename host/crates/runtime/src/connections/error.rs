@@ -1,14 +1,17 @@
 //! Why an account cannot be used, with what mends it.
 
 use sallyport_connections::{CipherError, oauth::OAuthError};
-use sallyport_contract::{CallFailure, FailureKind, PluginName};
+use sallyport_contract::{CallFailure, FailureKind, LOCAL_USER, PluginName};
 use sallyport_store::StoreError;
 
 use crate::secrets::SecretProblem;
 
-/// The command that connects a plugin's account.
-pub fn connect_command(plugin: &PluginName) -> String {
-    format!("sallyport connection add {plugin}")
+/// How a user connects a plugin's account: by a command at the terminal, in the console elsewhere.
+pub fn connect_advice(plugin: &PluginName, user: &str) -> String {
+    match user == LOCAL_USER {
+        true => format!("sallyport connection add {plugin}"),
+        false => format!("connect {plugin} on the page Connections of the console"),
+    }
 }
 
 /// Why an account cannot be used.
@@ -59,14 +62,18 @@ pub enum AccountError {
 }
 
 impl AccountError {
-    /// Returns what the user can do.
+    /// Returns what the user of the terminal can do.
     pub fn hint(&self) -> Option<String> {
+        self.hint_for(LOCAL_USER)
+    }
+
+    fn hint_for(&self, user: &str) -> Option<String> {
         match self {
             Self::NotConnected { plugin } => {
-                Some(format!("to connect it: {}", connect_command(plugin)))
+                Some(format!("to connect it: {}", connect_advice(plugin, user)))
             }
             Self::Expired { plugin } | Self::Sealed { plugin, .. } => {
-                Some(format!("to connect it again: {}", connect_command(plugin)))
+                Some(format!("to connect it again: {}", connect_advice(plugin, user)))
             }
             Self::NotNow { .. } | Self::Login(OAuthError::Unavailable(_)) => {
                 Some("try again in a moment".to_owned())
@@ -86,12 +93,12 @@ impl AccountError {
     }
 
     /// The failure of a call that needs the account. The model reads what mends it.
-    pub(crate) fn into_call_failure(self) -> CallFailure {
+    pub(crate) fn into_call_failure(self, user: &str) -> CallFailure {
         let kind = match self.needs_sign_in() {
             true => FailureKind::AuthRequired,
             false => FailureKind::Unavailable,
         };
-        let message = match (&self, self.hint()) {
+        let message = match (&self, self.hint_for(user)) {
             // Paths of the host are for the user.
             (Self::Key { .. } | Self::Store(_), _) => "the account cannot be read now".to_owned(),
             (_, Some(hint)) => format!("{self}; {hint}"),

@@ -9,11 +9,16 @@ use sallyport_connections::{
     },
 };
 
+use sallyport_contract::{PluginName, Secret, text};
+
 use super::{AccountError, ConnectionDesk};
 use crate::gate::now_ms;
 
 /// Longest wait for a user to sign in. After it, most services have forgotten the sign-in too.
 pub const LOGIN_TIME_MAX: Duration = Duration::from_secs(600);
+
+/// Most characters of a service's own words.
+const REASON_CHARS_MAX: usize = 200;
 
 /// Why no account was connected.
 #[derive(Debug, thiserror::Error)]
@@ -95,6 +100,79 @@ impl PendingBrowserLogin {
     ) -> Result<Connected, LoginError> {
         check_is_needed(service)?;
         let code = self.listener.wait_for_code(&self.login, time_max).await?;
+        let http = desk.http(service).map_err(AccountError::from)?;
+        let tokens = self.login.finish(&service.auth, http, &code, now_ms()).await;
+        keep_account(desk, service, user, tokens).await
+    }
+}
+
+/// A sign-in whose answer comes to a server of the program.
+pub struct PendingServerLogin {
+    service: Arc<AccountService>,
+    login: BrowserLogin,
+}
+
+/// What a browser brings back from a service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SignInAnswer {
+    /// The code for tokens.
+    Code(String),
+    /// The service or the user refused, in its own words.
+    Refused(String),
+}
+
+impl PendingServerLogin {
+    /// Begins a sign-in that returns to the address `redirect`.
+    ///
+    /// # Errors
+    ///
+    /// The plugin needs no account, or its definition has no address for a sign-in.
+    pub fn begin(service: &Arc<AccountService>, redirect: &str) -> Result<Self, LoginError> {
+        check_is_needed(service)?;
+        let login = BrowserLogin::begin(&service.auth, redirect).map_err(AccountError::from)?;
+        Ok(Self { service: Arc::clone(service), login })
+    }
+
+    /// The plugin.
+    pub fn plugin(&self) -> &PluginName {
+        &self.service.plugin
+    }
+
+    /// The address that the user has to open.
+    pub fn address(&self) -> &str {
+        self.login.url.as_str()
+    }
+
+    /// What the answer has to name. It is secret until then.
+    pub fn state(&self) -> &Secret {
+        self.login.state()
+    }
+
+    /// Connects the account of a user. The caller has found the sign-in by its state.
+    ///
+    /// # Errors
+    ///
+    /// The answer is from another issuer, the user or the service refuses, or the account cannot be
+    /// kept.
+    pub async fn finish(
+        self,
+        desk: &Arc<ConnectionDesk>,
+        user: &str,
+        issuer: Option<&str>,
+        answer: SignInAnswer,
+    ) -> Result<Connected, LoginError> {
+        if !self.login.accepts_issuer(issuer) {
+            let reason = "the answer is not from the service that was asked".to_owned();
+            return Err(CallbackError::Refused(reason).into());
+        }
+        let code = match answer {
+            SignInAnswer::Code(code) => code,
+            SignInAnswer::Refused(words) => {
+                let words = text::escape_excerpt(&words, REASON_CHARS_MAX);
+                return Err(CallbackError::Refused(words).into());
+            }
+        };
+        let service = &self.service;
         let http = desk.http(service).map_err(AccountError::from)?;
         let tokens = self.login.finish(&service.auth, http, &code, now_ms()).await;
         keep_account(desk, service, user, tokens).await

@@ -11,6 +11,6 @@ mod key;
 pub mod login;
 
 pub use desk::{ConnectionDesk, ConnectionFacts};
-pub use error::{AccountError, connect_command};
+pub use error::{AccountError, connect_advice};
 pub use key::KEY_FILE;
 pub use login::SignInPresenter;

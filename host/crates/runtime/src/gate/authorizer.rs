@@ -270,7 +270,8 @@ impl HostCallAuthorizer for PluginAuthorizer {
     ) -> BoxFuture<'a, Result<Option<AccountCredential>, String>> {
         Box::pin(async move {
             let token = self.account_token(call).await;
-            let token = token.map_err(|error| error.into_call_failure().message)?;
+            let token =
+                token.map_err(|error| error.into_call_failure(call.context().user()).message)?;
             Ok(token.map(AccountToken::into_credential))
         })
     }

@@ -19,7 +19,7 @@ use super::{
     grant_desk::GrantHolder,
 };
 use crate::connections::{
-    AccountError, ConnectionDesk, SignInPresenter, connect_command,
+    AccountError, ConnectionDesk, SignInPresenter, connect_advice,
     login::{LOGIN_TIME_MAX, PendingBrowserLogin},
 };
 
@@ -45,7 +45,7 @@ impl PluginAuthorizer {
         let offer = self.sign_in_offer().filter(|_| error.needs_sign_in());
         match offer {
             Some(offer) => self.connect_account(call, offer, error).await.map(|()| true),
-            None => Err(error.into_call_failure()),
+            None => Err(error.into_call_failure(call.context().user())),
         }
     }
 
@@ -76,27 +76,27 @@ impl PluginAuthorizer {
             return Ok(());
         }
         if let Some(reason) = turn.refused_since(refusals_before, &[]) {
-            return Err(refused(service, reason));
+            return Err(refused(service, call, reason));
         }
         let login = PendingBrowserLogin::begin(service)
             .await
-            .map_err(|problem| not_connected(service, &problem.to_string()))?;
+            .map_err(|problem| not_connected(service, call, &problem.to_string()))?;
         let request = self.sign_in_question(call, service, &error);
         match self.gate().approver.ask_within(request, QUESTION_TIME_MAX).await {
             Some(ApprovalAnswer::Once | ApprovalAnswer::Session | ApprovalAnswer::Always) => {}
             Some(ApprovalAnswer::No { reason }) => {
                 turn.record_refusal(Vec::new(), reason.clone());
-                return Err(refused(service, reason));
+                return Err(refused(service, call, reason));
             }
             Some(ApprovalAnswer::Nobody | ApprovalAnswer::Grant(_) | ApprovalAnswer::Form(_))
             | None => {
-                return Err(error.into_call_failure());
+                return Err(error.into_call_failure(call.context().user()));
             }
         }
         presenter.show_page(service, login.address());
         let connected = login.finish(desk, service, call.context().user(), LOGIN_TIME_MAX).await;
         let connected =
-            connected.map_err(|problem| not_connected(service, &problem.to_string()))?;
+            connected.map_err(|problem| not_connected(service, call, &problem.to_string()))?;
         presenter.show_connected(service, &connected);
         Ok(())
     }
@@ -125,13 +125,14 @@ impl PluginAuthorizer {
     }
 }
 
-fn refused(service: &AccountService, reason: Option<String>) -> CallFailure {
+fn refused(service: &AccountService, call: &AdmittedCall, reason: Option<String>) -> CallFailure {
     let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-    not_connected(service, &format!("the user does not want to connect it now{reason}"))
+    not_connected(service, call, &format!("the user does not want to connect it now{reason}"))
 }
 
-fn not_connected(service: &AccountService, reason: &str) -> CallFailure {
-    let (name, command) = (&service.plugin, connect_command(&service.plugin));
+fn not_connected(service: &AccountService, call: &AdmittedCall, reason: &str) -> CallFailure {
+    let name = &service.plugin;
+    let command = connect_advice(name, call.context().user());
     let message = format!("{name} is not connected, because {reason}. To fix: {command}");
     CallFailure::new(FailureKind::AuthRequired, message)
 }

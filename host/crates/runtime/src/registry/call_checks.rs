@@ -138,7 +138,7 @@ pub(super) async fn check_call(
     let arguments = match check_arguments(plugin, Some(tool), &call) {
         Ok(arguments) => arguments,
         Err(outcome) => {
-            check.errors = argument_errors(outcome);
+            check.errors = argument_errors(&outcome);
             return check;
         }
     };
@@ -168,12 +168,13 @@ pub(super) async fn check_call(
     check
 }
 
-fn argument_errors(outcome: Outcome) -> Vec<String> {
+/// What is wrong with the arguments of a call, one sentence each.
+pub fn argument_errors(outcome: &Outcome) -> Vec<String> {
     match outcome {
         Outcome::InvalidArguments(failure) | Outcome::Failed(failure) => {
             // The list follows a heading that repeats the tool's name.
-            let message = failure.message;
-            let list = message.split_once(": ").map_or(&*message, |(_, list)| list);
+            let message = failure.message.as_str();
+            let list = message.split_once(": ").map_or(message, |(_, list)| list);
             list.split("; ").map(str::to_owned).collect()
         }
         other => vec![other.as_str().to_owned()],
