@@ -9,6 +9,7 @@ mod attempts;
 mod cookie;
 mod login;
 mod logins;
+mod notice_page;
 mod same_site;
 mod sign_on;
 mod sign_on_page;
