@@ -19,7 +19,7 @@ pub(crate) fn home_of(identity: &IdentityServer) -> Home {
 }
 
 /// Path and query of a redirect, and its host with the port.
-pub(super) fn location(identity: &IdentityServer, address: &str) -> (String, String) {
+pub(crate) fn location(identity: &IdentityServer, address: &str) -> (String, String) {
     let path = address.strip_prefix(&identity.server.url()).unwrap();
     let answer = client::ask_whole(&identity.server.authority(), "GET", path);
     let line = answer.lines().find(|line| line.to_ascii_lowercase().starts_with("location: "));

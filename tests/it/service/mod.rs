@@ -3,6 +3,7 @@
 mod accounts;
 mod approvals;
 mod command_line;
+mod connecting;
 mod console;
 mod groups;
 mod hostile;

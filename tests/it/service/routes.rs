@@ -47,6 +47,12 @@ fn rows() -> Vec<RouteRow> {
         RouteRow { body: empty(), ..row("checkCall", all(200), None) },
         RouteRow { body: empty(), ..row("callTool", all(200), None) },
         row("listPlugins", all(200), None),
+        row("listConnections", all(200), None),
+        // No plugin here has accounts.
+        row("connectAccount", all(404), None),
+        row("disconnectAccount", all(404), None),
+        // Without the state of a sign-in, whoever asks. A token counts as the program's.
+        row("finishSignIn", [400; 4], None),
         row("listGrants", for_operators, None),
         row("listApprovals", all(200), None),
         row("showApproval", all(200), Some([401, 404, 200, 200])),
@@ -117,7 +123,8 @@ fn ask(
         .path
         .replace("{session_id}", &of.session)
         .replace("{approval_id}", &of.approval)
-        .replace("{tool}", CLOCK);
+        .replace("{tool}", CLOCK)
+        .replace("{plugin}", "clock");
     let path = path + &row.query.replace("FOREIGN", of.name);
     if row.operation == "streamEvents" && !token.is_empty() {
         let mut stream = service.stream(token, &of.session, "Connection: close\r\n");

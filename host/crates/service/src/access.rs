@@ -64,6 +64,11 @@ impl RequestCaller {
         matches!(self.credential, Credential::Login(_))
     }
 
+    /// Whether both are one user who showed the same.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.user.name == other.user.name && self.credential == other.credential
+    }
+
     /// Whether the token, or the log-in with what it stands for, is still valid.
     pub(crate) fn is_valid(&self, service: &Service) -> bool {
         self.credential.find_user(service).as_ref() == Some(&self.user)
@@ -128,7 +133,15 @@ fn caller_of(service: &Service, credential: Credential) -> Option<RequestCaller>
     Some(RequestCaller { user, credential })
 }
 
-fn caller_of_token(service: &Service, headers: &HeaderMap) -> Result<RequestCaller, Problem> {
+/// The caller whom a token names.
+///
+/// # Errors
+///
+/// There is no token, or it is not valid.
+pub(crate) fn caller_of_token(
+    service: &Service,
+    headers: &HeaderMap,
+) -> Result<RequestCaller, Problem> {
     let token = bearer_token(headers).ok_or_else(|| {
         let problem = Problem::new(ProblemKind::Unauthorized, "a token is missing");
         problem.with_detail("send it as `Authorization: Bearer TOKEN`")

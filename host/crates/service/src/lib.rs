@@ -12,6 +12,7 @@
 mod access;
 mod approvals;
 mod audit;
+mod connections;
 mod console;
 mod event_log;
 mod event_socket;

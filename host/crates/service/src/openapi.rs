@@ -18,10 +18,11 @@ const OPENAPI_VERSION: &str = "3.1.0";
 const SCHEMAS_PATH: &str = "/components/schemas";
 
 /// Describes what the names in paths stand for.
-const PATH_PARAMETERS: [(&str, &str); 3] = [
+const PATH_PARAMETERS: [(&str, &str); 4] = [
     ("session_id", "The ID of a session."),
     ("approval_id", "The ID of a question."),
     ("tool", "A tool, as PLUGIN.TOOL."),
+    ("plugin", "A plugin, by its name."),
 ];
 
 /// Returns the OpenAPI document of the service.

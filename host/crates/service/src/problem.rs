@@ -31,6 +31,12 @@ pub(crate) enum ProblemKind {
     RoleMissing,
     /// A page of another origin made the request.
     ForeignOrigin,
+    /// Somebody else began the sign-in, or the log-in that began it has ended.
+    SignInRefused,
+    /// The account that the tool needs is not connected, or has expired.
+    ConnectionRequired,
+    /// The arguments do not fit the tool.
+    InvalidArguments,
     /// It does not exist, or belongs to another user.
     NotFound,
     /// The path does not take this method.
@@ -84,9 +90,11 @@ pub(crate) enum ProblemKind {
 impl ProblemKind {
     fn status(self) -> StatusCode {
         match self {
-            Self::BadRequest | Self::EventFromTheFuture => StatusCode::BAD_REQUEST,
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::RoleMissing | Self::ForeignOrigin => StatusCode::FORBIDDEN,
+            Self::BadRequest | Self::EventFromTheFuture | Self::InvalidArguments => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::Unauthorized | Self::ConnectionRequired => StatusCode::UNAUTHORIZED,
+            Self::RoleMissing | Self::ForeignOrigin | Self::SignInRefused => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
@@ -137,6 +145,9 @@ pub(crate) struct Problem {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
+    /// Everything that is wrong with the arguments of a call, one sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<String>,
     /// When to try again, in seconds; a moment if it says nothing.
     #[serde(skip)]
     retry_after_s: Option<u64>,
@@ -149,6 +160,7 @@ impl Problem {
             status: kind.status().as_u16(),
             title: title.into(),
             detail: None,
+            errors: Vec::new(),
             retry_after_s: None,
         }
     }
@@ -157,6 +169,13 @@ impl Problem {
     pub(crate) fn with_detail(self, detail: impl Into<String>) -> Self {
         let detail: String = detail.into();
         Self { detail: Some(detail.chars().take(DETAIL_CHARS_MAX).collect()), ..self }
+    }
+
+    /// Arguments that do not fit a tool.
+    pub(crate) fn invalid_arguments(errors: Vec<String>) -> Self {
+        let title = "the arguments do not fit the tool";
+        let problem = Self::new(ProblemKind::InvalidArguments, title);
+        Self { errors: errors.clone(), ..problem.with_detail(errors.join("; ")) }
     }
 
     /// Something that does not exist for this user.
@@ -194,7 +213,7 @@ impl IntoResponse for Problem {
         let body = serde_json::to_vec(&self).unwrap_or_default();
         let mut response = (status, [(header::CONTENT_TYPE, PROBLEM_TYPE)], body).into_response();
         let headers = response.headers_mut();
-        if self.kind == ProblemKind::Unauthorized {
+        if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if self.kind == ProblemKind::UpgradeRequired {

@@ -20,6 +20,7 @@ use crate::{
     access::{RouteAccess, RouteGuard, guard_route},
     approvals::{self, AnswerTaken, AnswerToGive, ApprovalList, QuestionCard},
     audit::{self, AuditPage, AuditQuery},
+    connections::{self, CallbackQuery, ConnectionList, FinishedSignIn, SignInPlace},
     console, event_socket,
     event_stream::EVENTS_TYPE,
     health::{self, HealthReport},
@@ -143,10 +144,15 @@ const OPERATOR: RouteAccess = RouteAccess::Role(UserRole::Operator);
 
 /// All routes.
 pub(crate) fn all_routes() -> Vec<RouteSpec> {
-    [session_specs(), tool_specs(), approval_specs(), record_specs(), watch_specs()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let parts = [
+        session_specs(),
+        tool_specs(),
+        connection_specs(),
+        approval_specs(),
+        record_specs(),
+        watch_specs(),
+    ];
+    parts.into_iter().flatten().collect()
 }
 
 fn session_specs() -> Vec<RouteSpec> {
@@ -216,6 +222,29 @@ fn tool_specs() -> Vec<RouteSpec> {
         RouteSpec::get(OPERATOR, "/v1/grants", plugins::grants)
             .named("listGrants", "Shows what the policy allows each plugin.")
             .answers::<GrantTable>(200),
+    ]
+}
+
+fn connection_specs() -> Vec<RouteSpec> {
+    vec![
+        RouteSpec::get(USER, "/v1/connections", connections::list)
+            .named("listConnections", "Lists your accounts at the services of plugins.")
+            .answers::<ConnectionList>(200),
+        RouteSpec::post("/v1/connections/{plugin}/connect", connections::connect)
+            .named("connectAccount", "Begins a sign-in, and says where your browser has to go.")
+            .answers::<SignInPlace>(200),
+        RouteSpec::post("/v1/connections/{plugin}/disconnect", connections::disconnect)
+            .named("disconnectAccount", "Ends a connection and removes its tokens.")
+            .with_answer(RouteAnswer { status: 204, content: Vec::new() }),
+        RouteSpec::get(OPEN, "/oauth/callback/{plugin}", connections::callback)
+            .named(
+                "finishSignIn",
+                "Finishes a sign-in. The browser that began it comes here with its cookie, and is \
+                 sent on; a program comes with its token.",
+            )
+            .query::<CallbackQuery>()
+            .answers::<FinishedSignIn>(200)
+            .with_answer(RouteAnswer { status: 303, content: Vec::new() }),
     ]
 }
 

@@ -17,6 +17,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower_service::Service as _;
 
 use crate::{
+    connections::PendingSignIns,
     console::{ConsoleLogins, LoginAttempts, PeerAddress},
     idempotency::IdempotencyDesk,
     metrics::{ServiceGauges, ServiceMetrics},
@@ -95,6 +96,8 @@ pub(crate) struct Service {
     pub(crate) sessions: OpenSessions,
     pub(crate) limits: ServiceLimits,
     pub(crate) idempotency: IdempotencyDesk,
+    /// The sign-ins that have begun at the services of plugins.
+    pub(crate) sign_ins: PendingSignIns,
     pub(crate) metrics: ServiceMetrics,
     /// The names at which the service answers.
     pub(crate) names: ServiceNames,
@@ -159,6 +162,7 @@ impl Service {
             sessions: OpenSessions::default(),
             limits: ServiceLimits::new(),
             idempotency,
+            sign_ins: PendingSignIns::default(),
             metrics: ServiceMetrics::default(),
             names: ServiceNames { is_local, public_origin },
             stop: CancellationToken::new(),

@@ -8,10 +8,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, StatusCode};
-use sallyport_contract::{CallReport, RequestedCall, ToolDescriptor, ToolId};
+use sallyport_contract::{CallReport, FailureKind, Outcome, RequestedCall, ToolDescriptor, ToolId};
 use sallyport_runtime::{
     host::new_session_id,
-    registry::{CallCheck, PluginLookupError},
+    registry::{CallCheck, PluginLookupError, argument_errors},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,6 +93,7 @@ pub(crate) async fn call(
 /// Makes a call. The service's stop cancels it, and so does dropping the future; it has its record
 /// in each case.
 async fn make_call(service: Arc<Service>, call: RequestedCall, call_use: QuotaUse) -> WorkResult {
+    let tool = call.tool.clone();
     // A call that begins while the service stops could end after its last record.
     let Some(_running) = service.begin_call() else { return Err(Problem::stopping().into()) };
     let allowed = service.host.registry().gate().check_calls(call.context.user()).await;
@@ -109,7 +110,30 @@ async fn make_call(service: Arc<Service>, call: RequestedCall, call_use: QuotaUs
     };
     service.metrics.count_call(report.outcome.as_str());
     remove_details(&mut report);
+    if let Some(problem) = refused_call_problem(&service, &tool, &report.outcome) {
+        return Err(match report.effects.is_empty() {
+            true => WorkFailure::NotDone(problem),
+            false => WorkFailure::CutOff(problem),
+        });
+    }
     work_reply::<CallReport>(StatusCode::OK, &report)
+}
+
+/// The problem of a call that could not be made as it is: its arguments do not fit, or it lacks the
+/// account of its user.
+fn refused_call_problem(service: &Service, tool: &ToolId, outcome: &Outcome) -> Option<Problem> {
+    match outcome {
+        Outcome::InvalidArguments(_) => Some(Problem::invalid_arguments(argument_errors(outcome))),
+        Outcome::Failed(failure) if failure.kind == FailureKind::AuthRequired => {
+            let registry = service.host.registry();
+            let plugin = registry.find_plugin(tool.plugin.as_str()).ok()?;
+            plugin.account_service()?;
+            let title = format!("the account of {} is not connected", tool.plugin);
+            let problem = Problem::new(ProblemKind::ConnectionRequired, title);
+            Some(problem.with_detail(failure.message.clone()))
+        }
+        _ => None,
+    }
 }
 
 /// A tool that exists, whether it can be called or not.

@@ -1,4 +1,5 @@
-//! The cookies of the console: of a log-in, and of one that has begun at the identity server.
+//! The cookies of the console: of a log-in, and of what has begun elsewhere: a log-in at the identity
+//! server, a sign-in at the service of a plugin.
 
 use http::{HeaderMap, HeaderValue, header};
 
@@ -16,21 +17,25 @@ pub(super) const LOGIN_COOKIE: ConsoleCookie =
 pub(super) const SIGN_ON_COOKIE: ConsoleCookie =
     ConsoleCookie { name: "sallyport-sign-on-", attributes: "Path=/; HttpOnly; SameSite=Lax" };
 
+/// The cookie of a sign-in that has begun at the service of a plugin, under the same conditions.
+pub(crate) const CONNECT_COOKIE: ConsoleCookie =
+    ConsoleCookie { name: "sallyport-connect-", attributes: "Path=/; HttpOnly; SameSite=Lax" };
+
 /// A cookie. The port follows its name, because browsers send the cookies of one port to all others
 /// of a host, and two services would overwrite each other's.
-pub(super) struct ConsoleCookie {
+pub(crate) struct ConsoleCookie {
     name: &'static str,
     attributes: &'static str,
 }
 
 impl ConsoleCookie {
     /// The header that sets the cookie.
-    pub(super) fn set(&self, headers: &HeaderMap, is_over_tls: bool, value: &str) -> HeaderValue {
+    pub(crate) fn set(&self, headers: &HeaderMap, is_over_tls: bool, value: &str) -> HeaderValue {
         self.line(headers, is_over_tls, value, "")
     }
 
     /// The header that removes the cookie.
-    pub(super) fn remove(&self, headers: &HeaderMap, is_over_tls: bool) -> HeaderValue {
+    pub(crate) fn remove(&self, headers: &HeaderMap, is_over_tls: bool) -> HeaderValue {
         self.line(headers, is_over_tls, "", "; Max-Age=0")
     }
 
@@ -40,12 +45,12 @@ impl ConsoleCookie {
     }
 
     /// The value of the cookie that was set over TLS. A neighbour of the host cannot set it.
-    pub(super) fn find_over_tls<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
+    pub(crate) fn find_over_tls<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
         cookie_value(headers, &format!("{SECURE_PREFIX}{}", self.full_name(headers)))
     }
 
     /// The value of the cookie that was set without TLS.
-    pub(super) fn find_plain<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
+    pub(crate) fn find_plain<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
         cookie_value(headers, &self.full_name(headers))
     }
 

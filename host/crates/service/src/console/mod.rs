@@ -23,9 +23,12 @@ use axum::{
 
 pub(crate) use assets::HTML_TYPE;
 pub(crate) use attempts::LoginAttempts;
+pub(crate) use cookie::CONNECT_COOKIE;
 pub(crate) use login::{PeerAddress, find_login, forget_login};
 pub(crate) use logins::{ConsoleLogins, LoginBasis};
+pub(crate) use notice_page::{NoticePage, show_notice};
 pub(crate) use same_site::check_same_site;
+pub(crate) use sign_on::{answer_url, read_answer};
 
 use crate::{
     access::{RouteAccess, RouteGuard, guard_route},

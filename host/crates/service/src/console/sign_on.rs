@@ -69,7 +69,7 @@ pub(super) async fn begin(
     if service.login_attempts.is_blocked(address, now_ms()) {
         return Ok(too_many_attempts());
     }
-    let redirect = callback_url(&service, &headers)?;
+    let redirect = answer_url(&service, &headers, CALLBACK_PATH)?;
     let is_over_tls = redirect.scheme() == "https";
     let start = SignOnStart { redirect, is_over_tls, address };
     let begun = sign_on.begin(start, now_ms()).await.map_err(problem_of)?;
@@ -142,7 +142,7 @@ async fn enter(
 }
 
 /// The answer in a query. `None` if it has a part twice, because it is not clear which counts.
-fn read_answer(query: &str) -> Option<SignOnAnswer> {
+pub(crate) fn read_answer(query: &str) -> Option<SignOnAnswer> {
     let value = |name: &str| {
         let mut pairs = form_urlencoded::parse(query.as_bytes()).filter(|(own, _)| own == name);
         match (pairs.next(), pairs.next()) {
@@ -159,9 +159,13 @@ fn read_answer(query: &str) -> Option<SignOnAnswer> {
     Some(SignOnAnswer { state: state?, issuer, outcome })
 }
 
-/// Where the identity server has to send the browser. It is the name that the browser uses, because
-/// the browser keeps its cookies for that name.
-fn callback_url(service: &Service, headers: &HeaderMap) -> Result<Url, Problem> {
+/// Where another server has to send the browser: a path of this service. Its host has the name that the
+/// browser uses, because the browser keeps its cookies for that name.
+pub(crate) fn answer_url(
+    service: &Service,
+    headers: &HeaderMap,
+    path: &str,
+) -> Result<Url, Problem> {
     let origin = match &service.names.public_origin {
         Some(public) => {
             let named = headers.get(header::ORIGIN);
@@ -178,7 +182,7 @@ fn callback_url(service: &Service, headers: &HeaderMap) -> Result<Url, Problem> 
             format!("{scheme}://{}", host.unwrap_or_default())
         }
     };
-    Url::parse(&format!("{origin}{CALLBACK_PATH}"))
+    Url::parse(&format!("{origin}{path}"))
         .map_err(|_| Problem::bad_request("the name of the host is missing, or is none"))
 }
 

@@ -49,7 +49,7 @@ export async function request(method, path, body, { signal, isLogin = false } = 
     const response = await send(method, path, { body, signal });
     return response.status === 204 ? null : await response.json();
   } catch (error) {
-    if (error.status === 401 && !isLogin) whenLoggedOut();
+    if (error.type === "unauthorized" && !isLogin) whenLoggedOut();
     throw error;
   }
 }

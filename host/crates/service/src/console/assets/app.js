@@ -111,7 +111,7 @@ function decode(part) {
 
 /** Shows why a page, or a part of it, cannot be shown. */
 function showFailure(body, error) {
-  if (error.name === "AbortError" || error.status === 401) return;
+  if (error.name === "AbortError" || error.type === "unauthorized") return;
   body.append(element("p", { class: "trouble", role: "alert" }, error.message));
 }
 

@@ -1,0 +1,198 @@
+//! The sign-ins that have begun, each for one return of whoever began it.
+//!
+//! A sign-in is found by its state. It belongs to the browser that has its cookie, or to the program
+//! that has the token it was begun with. Whoever only knows a state, or makes somebody else open its
+//! address, can neither finish nor end it.
+
+use std::{
+    collections::HashMap,
+    io,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use constant_time_eq::constant_time_eq;
+use http::StatusCode;
+use sallyport_contract::Secret;
+use sallyport_runtime::connections::login::PendingServerLogin;
+
+use crate::{
+    access::RequestCaller,
+    problem::{Problem, ProblemKind},
+    sign_on::BrowserIds,
+    token_file::{hash_token, random_token},
+};
+
+/// Longest time for a sign-in.
+pub(super) const SIGN_IN_TIME_MAX_MS: u64 = 10 * 60 * 1000;
+
+/// Most sign-ins of one user that have begun. The oldest one makes room.
+const OF_USER_MAX: usize = 16;
+
+/// Most sign-ins that have begun. The oldest one makes room.
+const TOTAL_MAX: usize = 1024;
+
+/// The sign-ins that have begun, by the hashes of their states.
+#[derive(Default)]
+pub(crate) struct PendingSignIns(Mutex<HashMap<[u8; 32], SignInEntry>>);
+
+/// A sign-in that has begun.
+pub(super) struct PendingSignIn {
+    pub(super) caller: RequestCaller,
+    pub(super) login: PendingServerLogin,
+    /// Whether the browser speaks TLS.
+    pub(super) is_over_tls: bool,
+    /// When it began, in milliseconds since 1970.
+    pub(super) begun_ms: u64,
+}
+
+struct SignInEntry {
+    /// `None` if a program began it.
+    browser_hash: Option<[u8; 32]>,
+    sign_in: PendingSignIn,
+}
+
+/// Who comes back.
+pub(super) enum ReturningParty<'a> {
+    Browser(BrowserIds<'a>),
+    Program(&'a RequestCaller),
+}
+
+/// Why an account is not connected. No text has a code or a token.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SignInRefusal {
+    #[error("This sign-in is over, or was never begun here.")]
+    UnknownState,
+    #[error("Another browser or program began this sign-in.")]
+    OtherParty,
+    #[error("The sign-in took longer than 10 minutes.")]
+    TooLate,
+    #[error("The answer of the service is not understood.")]
+    NoAnswer,
+    #[error("The log-in that began the sign-in has ended.")]
+    LoginEnded,
+    /// The service, or the user there, refused, or it has no usable tokens.
+    #[error("{0}.")]
+    ByService(String),
+    #[error("The account cannot be stored now.")]
+    NotKept,
+}
+
+impl SignInRefusal {
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::UnknownState | Self::TooLate | Self::NoAnswer | Self::ByService(_) => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::OtherParty | Self::LoginEnded => StatusCode::FORBIDDEN,
+            Self::NotKept => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    pub(super) fn hint(&self) -> &'static str {
+        match self {
+            Self::UnknownState | Self::TooLate | Self::NoAnswer | Self::ByService(_) => {
+                "Connect it again."
+            }
+            Self::OtherParty => {
+                "Connect it again in one tab. If a program began it, give the program the address \
+                 of this page: it requests the address with its token."
+            }
+            Self::LoginEnded => "Log in, and connect it again.",
+            Self::NotKept => "Try again in a minute. If it fails again, tell the operator.",
+        }
+    }
+}
+
+impl From<SignInRefusal> for Problem {
+    fn from(refusal: SignInRefusal) -> Self {
+        let kind = match refusal.status() {
+            StatusCode::FORBIDDEN => ProblemKind::SignInRefused,
+            StatusCode::SERVICE_UNAVAILABLE => ProblemKind::StoreUnavailable,
+            _ => ProblemKind::BadRequest,
+        };
+        let text = refusal.to_string();
+        Self::new(kind, text.trim_end_matches('.').to_owned()).with_detail(refusal.hint())
+    }
+}
+
+impl PendingSignIns {
+    /// Adds a sign-in. For a browser, it returns what shows that this browser began it.
+    ///
+    /// # Errors
+    ///
+    /// The system has no random bytes.
+    pub(super) fn add(
+        &self,
+        sign_in: PendingSignIn,
+        is_browser: bool,
+    ) -> io::Result<Option<Secret>> {
+        let browser_id = if is_browser { Some(random_token()?) } else { None };
+        let browser_hash = browser_id.as_ref().map(|id| hash_token(id.expose()));
+        let state = hash_token(sign_in.login.state().expose());
+        let (now_ms, user) = (sign_in.begun_ms, sign_in.caller.user.name.clone());
+        let mut entries = self.lock();
+        entries.retain(|_, entry| entry.is_in_time(now_ms));
+        while entries.values().filter(|entry| entry.user() == user).count() >= OF_USER_MAX {
+            remove_oldest(&mut entries, Some(&user));
+        }
+        while entries.len() >= TOTAL_MAX {
+            remove_oldest(&mut entries, None);
+        }
+        entries.insert(state, SignInEntry { browser_hash, sign_in });
+        Ok(browser_id)
+    }
+
+    /// Takes the sign-in of a state for a plugin, once. It stays if somebody else asks.
+    pub(super) fn take(
+        &self,
+        state: &str,
+        plugin: &str,
+        party: ReturningParty<'_>,
+        now_ms: u64,
+    ) -> Result<PendingSignIn, SignInRefusal> {
+        let state = hash_token(state);
+        let mut entries = self.lock();
+        let entry = entries.get(&state).ok_or(SignInRefusal::UnknownState)?;
+        if entry.sign_in.login.plugin().as_str() != plugin {
+            return Err(SignInRefusal::UnknownState);
+        }
+        if !entry.belongs_to(&party) {
+            return Err(SignInRefusal::OtherParty);
+        }
+        let entry = entries.remove(&state).ok_or(SignInRefusal::UnknownState)?;
+        entry.is_in_time(now_ms).then_some(entry.sign_in).ok_or(SignInRefusal::TooLate)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], SignInEntry>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SignInEntry {
+    fn user(&self) -> &str {
+        &self.sign_in.caller.user.name
+    }
+
+    fn is_in_time(&self, now_ms: u64) -> bool {
+        now_ms.saturating_sub(self.sign_in.begun_ms) < SIGN_IN_TIME_MAX_MS
+    }
+
+    fn belongs_to(&self, party: &ReturningParty<'_>) -> bool {
+        match (party, &self.browser_hash) {
+            (ReturningParty::Browser(ids), Some(hash)) => {
+                let shown = if self.sign_in.is_over_tls { ids.over_tls } else { ids.plain };
+                shown.map(hash_token).is_some_and(|shown| constant_time_eq(&shown, hash))
+            }
+            (ReturningParty::Program(caller), None) => caller.is_same(&self.sign_in.caller),
+            _ => false,
+        }
+    }
+}
+
+fn remove_oldest(entries: &mut HashMap<[u8; 32], SignInEntry>, user: Option<&str>) {
+    let of_user = entries.iter().filter(|(_, entry)| user.is_none_or(|user| entry.user() == user));
+    let oldest = of_user.min_by_key(|(_, entry)| entry.sign_in.begun_ms).map(|(state, _)| *state);
+    if let Some(oldest) = oldest {
+        entries.remove(&oldest);
+    }
+}
