@@ -16,11 +16,12 @@ const PACKAGES: [&str; 3] =
     ["playwright-core@^1.65", "axe-core@^4.14", connections::IDENTITY_SERVER];
 
 /// The scripts, copied next to the packages that they import.
-const SCRIPTS: [(&str, &str); 5] = [
+const SCRIPTS: [(&str, &str); 6] = [
     ("walk.mjs", include_str!("console/walk.mjs")),
     ("service.mjs", include_str!("console/service.mjs")),
     ("units.mjs", include_str!("console/units.mjs")),
     ("sign_on.mjs", include_str!("console/sign_on.mjs")),
+    ("connect.mjs", include_str!("console/connect.mjs")),
     connections::IDENTITY_SCRIPT,
 ];
 

@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { HOSTILE, Service, startModel } from "./service.mjs";
+import { walkConnections } from "./connect.mjs";
 import { walkSignOn } from "./sign_on.mjs";
 import { unitRows } from "./units.mjs";
 
@@ -316,7 +317,9 @@ try {
   const anns = await walkRoles();
   await lookAtAll(page, session);
   await walkAway(page, anns, session);
-  await walkSignOn({ program, home: join(home, "sign-on"), plugins, model: model.url, browser, check, inspect, picture, complaints });
+  const shared = { program, plugins, model: model.url, browser, check, inspect, picture, complaints };
+  await walkSignOn({ ...shared, home: join(home, "sign-on") });
+  await walkConnections({ ...shared, home: join(home, "connections") });
 } catch (error) {
   check("the walk", false, error.stack);
 } finally {

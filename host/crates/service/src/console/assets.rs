@@ -32,6 +32,7 @@ const ASSETS: &[ConsoleAsset] = &[
     ("approvals.js", SCRIPT, include_str!("assets/approvals.js")),
     ("audit.js", SCRIPT, include_str!("assets/audit.js")),
     ("chat.js", SCRIPT, include_str!("assets/chat.js")),
+    ("connections.js", SCRIPT, include_str!("assets/connections.js")),
     ("console.css", STYLE, include_str!("assets/console.css")),
     ("dom.js", SCRIPT, include_str!("assets/dom.js")),
     ("grants.js", SCRIPT, include_str!("assets/grants.js")),

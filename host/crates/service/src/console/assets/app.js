@@ -5,6 +5,7 @@ import { watchApprovals } from "./approval_list.js";
 import { showApprovals } from "./approvals.js";
 import { showAudit } from "./audit.js";
 import { showChat } from "./chat.js";
+import { showConnections } from "./connections.js";
 import { counted, element, fill } from "./dom.js";
 import { showGrants } from "./grants.js";
 import { showLogin } from "./login.js";
@@ -16,6 +17,7 @@ const PAGES = [
   { path: "chat", title: "Chat", show: showChat },
   { path: "approvals", title: "Approvals", show: showApprovals },
   { path: "plugins", title: "Plugins", show: showPlugins },
+  { path: "connections", title: "Connections", show: showConnections },
   { path: "grants", title: "Grants", show: showGrants, role: "operator" },
   { path: "audit", title: "Audit", show: showAudit },
   { path: "usage", title: "Usage", show: showUsage },
