@@ -7,6 +7,7 @@ mod connecting;
 mod console;
 mod groups;
 mod hostile;
+mod keys;
 mod routes;
 mod sessions;
 mod sign_on;
