@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{asking_home, echo, home};
-use crate::support::{AcpClient, OpenAi, Reply, patience::until};
+use crate::support::{AcpClient, OpenAi, Reply, collector::Collector, patience::until};
 
 fn named(session: &str) -> Value {
     json!({ "sessionId": session })
@@ -205,4 +205,35 @@ fn a_model_that_fails_is_the_answer_to_the_prompt() {
         assert_eq!(empty["error"]["code"], -32602, "{empty}");
         assert_eq!(client.close(), 0);
     }
+}
+
+const CALLER: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+#[test]
+fn a_turn_belongs_to_the_trace_of_its_client_who_gets_it_back_with_questions() {
+    let model = OpenAi::start(vec![echo("c1", "c1"), Reply::Text("done"), Reply::Text("done")]);
+    let collector = Collector::start();
+    let home = asking_home(&model).config(collector.config());
+    let mut client = AcpClient::greeted(&home);
+    let session = client.new_session("/");
+    let prompt = |meta: Value| {
+        let blocks = [json!({ "type": "text", "text": "go" })];
+        json!({ "sessionId": session, "prompt": blocks, "_meta": meta })
+    };
+    let turn = client.request("session/prompt", &prompt(json!({ "traceparent": CALLER })));
+    let question = client.question(0);
+    assert_eq!(question["params"]["_meta"]["traceparent"], CALLER, "{question}");
+    client.choose(&question, "no");
+    assert_eq!(client.stop_reason(turn), "end_turn");
+    let span = collector.span("invoke_agent");
+    assert_eq!((&*span.trace, &*span.parent), (&CALLER[3..35], &CALLER[36..52]));
+    // What is not a place in a trace is as if it were not there.
+    let turn = client.request("session/prompt", &prompt(json!({ "traceparent": 7 })));
+    assert_eq!(client.stop_reason(turn), "end_turn");
+    let own = until("a trace of its own", || {
+        let turns = collector.spans().into_iter().filter(|span| span.name == "invoke_agent");
+        turns.into_iter().find(|span| span.trace != CALLER[3..35])
+    });
+    assert_eq!(own.parent, "");
+    assert_eq!(client.close(), 0);
 }

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     form_permission::{ChosenValue, FieldChoices, filled_answer, form_to_fill},
     output::ClientOutput,
+    rpc::TRACE_PARENT,
     session::AcpSession,
     updates::{fenced, raw_input, text_content},
 };
@@ -146,7 +147,7 @@ impl PermissionQuestion {
         let call = &self.request.call;
         let mut content = vec![text_content(&fenced(words))];
         content.extend(self.diff.clone());
-        json!({
+        let mut params = json!({
             "sessionId": self.session.id(),
             "toolCall": {
                 "toolCallId": call.context.call_id,
@@ -156,7 +157,11 @@ impl PermissionQuestion {
                 "rawInput": raw_input(&call.arguments),
             },
             "options": options,
-        })
+        });
+        if let Some(caller) = self.session.caller() {
+            params["_meta"] = json!({ TRACE_PARENT: caller.to_string() });
+        }
+        params
     }
 }
 

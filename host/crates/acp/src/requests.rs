@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::{
     client_servers::ClientMcpServer,
     prompt::ContentBlock,
-    rpc::{RequestId, RpcError},
+    rpc::{RequestId, RpcError, TRACE_PARENT},
     server::AcpServer,
     session_config::QuestionMode,
 };
@@ -63,6 +63,8 @@ pub(crate) struct ListParams {
 struct PromptParams {
     session_id: String,
     prompt: Vec<ContentBlock>,
+    #[serde(default, rename = "_meta")]
+    meta: Value,
 }
 
 /// The parameters of `session/set_mode`.
@@ -150,8 +152,10 @@ fn begin_request(
         "session/close" => RequestOutcome::Close(session_param(params)?),
         "session/delete" => RequestOutcome::Delete(session_param(params)?),
         "session/prompt" => {
-            let PromptParams { session_id, prompt } = parse_params(params)?;
-            server.find_session(&session_id)?.begin_prompt(id.clone(), prompt)?;
+            let PromptParams { session_id, prompt, meta } = parse_params(params)?;
+            // One that is not valid begins a trace of its own, as the standard has it.
+            let caller = meta[TRACE_PARENT].as_str().and_then(|text| text.parse().ok());
+            server.find_session(&session_id)?.begin_prompt(id.clone(), prompt, caller)?;
             RequestOutcome::AnsweredLater
         }
         "session/set_mode" => {

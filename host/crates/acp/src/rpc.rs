@@ -9,6 +9,9 @@ const AUTH_REQUIRED: i64 = -32000;
 /// There is no such session.
 const RESOURCE_NOT_FOUND: i64 = -32002;
 
+/// The key of `_meta` with the sender's place in a trace (W3C Trace Context).
+pub(crate) const TRACE_PARENT: &str = "traceparent";
+
 /// The id of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]

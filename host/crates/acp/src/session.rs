@@ -5,8 +5,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
 };
 
-use sallyport_contract::{ApprovalRequest, ApprovalSubject, ToolId};
-use sallyport_model::ChatModel;
+use sallyport_contract::{ApprovalRequest, ApprovalSubject, ToolId, TraceParent};
+use sallyport_model::{ChatModel, UserInputMessage};
 use sallyport_runtime::{
     Host,
     session::{PreparedSession, SessionError},
@@ -30,6 +30,8 @@ const ORDERS_WAITING_MAX: usize = 64;
 /// Something that a session does, in the order of the client's messages.
 pub(crate) enum SessionOrder {
     Command(FrontEndCommand),
+    /// An input, with the client's place in a trace.
+    Prompt(UserInputMessage, Option<TraceParent>),
     UseModel(Arc<dyn ChatModel>),
 }
 
@@ -58,6 +60,8 @@ pub(crate) struct AcpSession {
 struct AcpSessionState {
     /// The request whose turn runs, or waits to run.
     prompt: Option<RequestId>,
+    /// The client's place in a trace, from the same request.
+    caller: Option<TraceParent>,
     mode: QuestionMode,
     model_name: String,
     context_tokens: Option<u64>,
@@ -89,6 +93,7 @@ impl NewAcpSession {
             orders,
             state: Mutex::new(AcpSessionState {
                 prompt: None,
+                caller: None,
                 mode: QuestionMode::Ask,
                 model_name: self.model_name,
                 context_tokens: self.context_tokens,
@@ -128,6 +133,7 @@ impl AcpSession {
         &self,
         id: RequestId,
         blocks: Vec<ContentBlock>,
+        caller: Option<TraceParent>,
     ) -> Result<(), RpcError> {
         let input = prompt::input_from_blocks(blocks)?;
         let mut state = self.state();
@@ -135,8 +141,8 @@ impl AcpSession {
             let text = "a prompt is running in this session; cancel it or wait for its end";
             return Err(RpcError::invalid_request(text));
         }
-        self.try_order(SessionOrder::Command(FrontEndCommand::SubmitInput { input }))?;
-        state.prompt = Some(id);
+        self.try_order(SessionOrder::Prompt(input, caller))?;
+        (state.prompt, state.caller) = (Some(id), caller);
         Ok(())
     }
 
@@ -153,9 +159,16 @@ impl AcpSession {
         self.state().prompt.as_ref() == Some(id)
     }
 
+    /// The client's place in the trace of the turn that runs, for requests to the client.
+    pub(crate) fn caller(&self) -> Option<TraceParent> {
+        self.state().caller
+    }
+
     /// Takes the request whose turn has ended.
     pub(crate) fn take_prompt(&self) -> Option<RequestId> {
-        self.state().prompt.take()
+        let mut state = self.state();
+        state.caller = None;
+        state.prompt.take()
     }
 
     /// Gives an order, and waits for room.
@@ -263,6 +276,9 @@ async fn forward_orders(handle: SessionHandle, mut orders: mpsc::Receiver<Sessio
         let is_close = matches!(order, SessionOrder::Command(FrontEndCommand::Close));
         let sent = match order {
             SessionOrder::Command(command) => handle.send(command).await,
+            SessionOrder::Prompt(input, caller) => {
+                handle.send_traced(FrontEndCommand::SubmitInput { input }, caller).await
+            }
             SessionOrder::UseModel(model) => handle.use_model(model).await,
         };
         if is_close || sent.is_err() {
