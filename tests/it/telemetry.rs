@@ -82,6 +82,17 @@ fn a_turn_is_one_trace_of_names_and_has_no_content() {
     assert!(chat.attributes["gen_ai.usage.input_tokens"].parse::<u64>().unwrap() > 0, "{chat:#?}");
     assert_eq!(collector.spans().len(), 5, "{:#?}", collector.spans());
 
+    let metrics = collector.metrics();
+    let metrics =
+        metrics.iter().map(|(name, (unit, count))| (name.as_str(), unit.as_str(), *count));
+    let want = [
+        ("gen_ai.client.operation.duration", "s", 2),
+        ("gen_ai.client.token.usage", "{token}", 4),
+        ("sallyport.tool.duration", "s", 1),
+        ("sallyport.turn.duration", "s", 1),
+    ];
+    assert_eq!(metrics.collect::<Vec<_>>(), want);
+
     let request = &collector.requests()[0];
     assert_eq!((&*request.method, &*request.target), ("POST", "/v1/traces"));
     assert_eq!(request.header("content-type"), Some("application/x-protobuf"));

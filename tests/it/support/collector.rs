@@ -1,4 +1,4 @@
-//! A collector of spans. It reads OTLP by the numbers of the published schema, with a reader of its
+//! A collector of spans and metrics. It reads OTLP by the numbers of the published schema, with a reader of its
 //! own, so that a mistake of the program is not repeated here.
 
 use std::collections::BTreeMap;
@@ -44,7 +44,18 @@ impl Collector {
     }
 
     pub(crate) fn spans(&self) -> Vec<ReceivedSpan> {
-        self.requests().iter().flat_map(|request| read_request(&request.bytes)).collect()
+        self.of_signal("/v1/traces").iter().flat_map(|bytes| read_request(bytes)).collect()
+    }
+
+    /// The names of the metrics in the last message of them, each with its unit and the number of its
+    /// values.
+    pub(crate) fn metrics(&self) -> BTreeMap<String, (String, u64)> {
+        self.of_signal("/v1/metrics").last().map(|bytes| read_metrics(bytes)).unwrap_or_default()
+    }
+
+    fn of_signal(&self, path: &str) -> Vec<Vec<u8>> {
+        let requests = self.requests().into_iter();
+        requests.filter(|request| request.target == path).map(|request| request.bytes).collect()
     }
 
     /// Waits for a span of this name.
@@ -108,6 +119,70 @@ fn read_request(bytes: &[u8]) -> Vec<ReceivedSpan> {
         }
     }
     spans
+}
+
+fn read_metrics(bytes: &[u8]) -> BTreeMap<String, (String, u64)> {
+    let mut metrics = BTreeMap::new();
+    for (number, resource_metrics) in fields(bytes) {
+        assert_eq!(number, 1, "a request has resource metrics only");
+        for (_, scope) in fields(resource_metrics.bytes()).filter(|(number, _)| *number == 2) {
+            let inside = fields(scope.bytes()).filter(|(number, _)| *number == 2);
+            for (name, metric) in inside.map(|(_, metric)| read_metric(metric.bytes())) {
+                let twice = metrics.insert(name.clone(), metric);
+                assert!(twice.is_none(), "{name} is there twice");
+            }
+        }
+    }
+    metrics
+}
+
+fn read_metric(bytes: &[u8]) -> (String, (String, u64)) {
+    let (mut name, mut unit, mut count) = (String::new(), String::new(), 0);
+    for (number, field) in fields(bytes) {
+        match number {
+            1 => name = field.text(),
+            2 => assert!(field.text().ends_with('.')),
+            3 => unit = field.text(),
+            9 => count = read_histogram(field.bytes()),
+            other => panic!("field {other} of a metric"),
+        }
+    }
+    (name, (unit, count))
+}
+
+/// The number of values of all series.
+fn read_histogram(bytes: &[u8]) -> u64 {
+    let mut total = 0;
+    for (number, field) in fields(bytes) {
+        match number {
+            1 => total += read_point(field.bytes()),
+            2 => assert_eq!(field.number(), 2, "sums that only grow"),
+            other => panic!("field {other} of a histogram"),
+        }
+    }
+    total
+}
+
+fn read_point(bytes: &[u8]) -> u64 {
+    let (mut times, mut count, mut ranges) = ((0, 0), 0, (Vec::new(), 0));
+    for (number, field) in fields(bytes) {
+        match number {
+            2 => times.0 = field.number(),
+            3 => times.1 = field.number(),
+            4 => count = field.number(),
+            5 => assert!(f64::from_bits(field.number()) >= 0.0),
+            6 => {
+                let words = field.bytes().chunks(8).map(|word| word.try_into().unwrap());
+                ranges.0 = words.map(u64::from_le_bytes).collect();
+            }
+            7 => ranges.1 = field.bytes().len() / 8,
+            9 => drop(read_attribute(field.bytes())),
+            other => panic!("field {other} of a point"),
+        }
+    }
+    assert!(0 < times.0 && times.0 <= times.1, "{times:?}");
+    assert_eq!((ranges.0.len(), ranges.0.iter().sum()), (ranges.1 + 1, count));
+    count
 }
 
 fn read_span(bytes: &[u8]) -> ReceivedSpan {

@@ -6,7 +6,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
@@ -18,10 +18,21 @@ use tokio::{
 };
 use url::Url;
 
-use crate::{message::encode_request, pipeline::WarnFunction, span::FinishedSpan};
+use crate::{
+    message::{encode_metrics, encode_request},
+    metrics::MetricTable,
+    pipeline::WarnFunction,
+    span::{FinishedSpan, unix_ns},
+};
 
 /// The path of traces below the endpoint, as the protocol has it.
 const TRACES_PATH: &str = "v1/traces";
+
+/// The path of metrics.
+const METRICS_PATH: &str = "v1/metrics";
+
+/// How often sums are sent while they change, as most programs do.
+const METRICS_EVERY: Duration = Duration::from_secs(60);
 
 /// Most spans in one message: the usual number, about 200 KB.
 const BATCH_SPANS_MAX: usize = 512;
@@ -54,7 +65,8 @@ pub enum CollectorError {
 /// A collector of spans.
 #[derive(Debug)]
 pub struct Collector {
-    url: Url,
+    traces: Url,
+    metrics: Url,
     headers: HeaderMap,
     client: Client,
 }
@@ -69,7 +81,8 @@ impl Collector {
         endpoint: &str,
         headers: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, CollectorError> {
-        let url = traces_url(endpoint).ok_or(CollectorError::Endpoint)?;
+        let url = |path| signal_url(endpoint, path).ok_or(CollectorError::Endpoint);
+        let (traces, metrics) = (url(TRACES_PATH)?, url(METRICS_PATH)?);
         let headers = headers.into_iter().map(|(name, value)| {
             let wrong = || CollectorError::Header(name.to_owned());
             let mut secret = HeaderValue::from_str(value).map_err(|_| wrong())?;
@@ -77,18 +90,18 @@ impl Collector {
             Ok((HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?, secret))
         });
         let headers = headers.collect::<Result<HeaderMap, CollectorError>>()?;
-        let builder = client_builder(url.scheme() == "https")?.timeout(SEND_TIME_MAX);
+        let builder = client_builder(traces.scheme() == "https")?.timeout(SEND_TIME_MAX);
         let client = builder.build().map_err(|_| CollectorError::Endpoint)?;
-        Ok(Self { url, headers, client })
+        Ok(Self { traces, metrics, headers, client })
     }
 
     /// The address as it may be shown: without a path or a query, which can have a key.
     pub(crate) fn shown_address(&self) -> String {
-        self.url.origin().ascii_serialization()
+        self.traces.origin().ascii_serialization()
     }
 
-    async fn send(&self, message: Vec<u8>) -> Result<(), String> {
-        let request = self.client.post(self.url.clone()).headers(self.headers.clone());
+    async fn send(&self, url: &Url, message: Vec<u8>) -> Result<(), String> {
+        let request = self.client.post(url.clone()).headers(self.headers.clone());
         let request = request.header(header::CONTENT_TYPE, PROTOBUF_TYPE).body(message);
         let answer = request.send().await.map_err(|error| match error.is_timeout() {
             true => format!("it does not answer within {} seconds", SEND_TIME_MAX.as_secs()),
@@ -101,15 +114,16 @@ impl Collector {
     }
 }
 
-/// The address of traces. Credentials belong into a header, where they are known as secrets.
-fn traces_url(endpoint: &str) -> Option<Url> {
+/// The address of traces or metrics, by its path. Credentials belong into a header, where they are
+/// known as secrets.
+fn signal_url(endpoint: &str, signal_path: &str) -> Option<Url> {
     let mut url = Url::parse(endpoint.trim()).ok()?;
     let is_web = ["http", "https"].contains(&url.scheme()) && url.host().is_some();
     let is_bare = url.username().is_empty() && url.password().is_none() && url.query().is_none();
     if !(is_web && is_bare) {
         return None;
     }
-    let path = format!("{}/{TRACES_PATH}", url.path().trim_end_matches('/'));
+    let path = format!("{}/{signal_path}", url.path().trim_end_matches('/'));
     url.set_path(&path);
     url.set_fragment(None);
     Some(url)
@@ -197,6 +211,7 @@ pub(crate) struct Exporter {
     pub(crate) warn: WarnFunction,
     pub(crate) losses: Arc<Losses>,
     pub(crate) spans: mpsc::Receiver<FinishedSpan>,
+    pub(crate) metrics: MetricTable,
 }
 
 impl Exporter {
@@ -204,40 +219,75 @@ impl Exporter {
     /// whoever ends the export.
     pub(crate) async fn run(mut self, mut end: oneshot::Receiver<()>) {
         let mut batch = Vec::new();
-        while !self.collect_batch(&mut batch, &mut end).await {
+        let mut metrics_due = Instant::now() + METRICS_EVERY;
+        while !self.collect_batch(&mut batch, metrics_due, &mut end).await {
             self.send_batch(mem::take(&mut batch)).await;
+            if metrics_due <= Instant::now() {
+                self.send_metrics().await;
+                metrics_due = Instant::now() + METRICS_EVERY;
+            }
             if let Some(warning) = self.losses.take_warning() {
                 (self.warn)(warning);
             }
         }
         self.send_rest(batch).await;
+        self.send_metrics().await;
     }
 
     /// Waits until a batch is full or old enough. Returns whether it is time to end.
     async fn collect_batch(
         &mut self,
         batch: &mut Vec<FinishedSpan>,
+        metrics_due: Instant,
         end: &mut oneshot::Receiver<()>,
     ) -> bool {
-        let mut due = None;
+        let mut batch_due = None;
         while batch.len() < BATCH_SPANS_MAX {
+            let due = batch_due.or_else(|| self.metrics.is_changed().then_some(metrics_due));
             tokio::select! {
                 biased;
                 _ = &mut *end => return true,
                 () = wait_until(due) => return false,
                 span = self.spans.recv() => match span {
-                    Some(span) => batch.push(span),
+                    Some(span) => self.take_span(span, batch),
                     None => return true,
                 },
             }
-            due = due.or_else(|| Some(Instant::now() + BATCH_TIME_MAX));
+            if !batch.is_empty() {
+                batch_due = batch_due.or_else(|| Some(Instant::now() + BATCH_TIME_MAX));
+            }
         }
         false
     }
 
+    /// Sums up a span, and keeps it for sending if its trace is recorded.
+    fn take_span(&mut self, span: FinishedSpan, batch: &mut Vec<FinishedSpan>) {
+        self.metrics.add_span(&span);
+        match span.place.is_sampled {
+            true => batch.push(span),
+            false => self.losses.note_sent(1, Ok(())),
+        }
+    }
+
+    /// Sends the sums, if they have changed. A message that does not arrive loses nothing, because
+    /// the next one has the same sums; so a collector that takes no metrics is no failure.
+    async fn send_metrics(&mut self) {
+        if !self.metrics.take_changed() {
+            return;
+        }
+        let now_ns = unix_ns(SystemTime::now());
+        let version = env!("CARGO_PKG_VERSION");
+        let message = encode_metrics(&self.service_name, version, &self.metrics, now_ns);
+        let _ = self.collector.send(&self.collector.metrics, message).await;
+    }
+
     async fn send_batch(&self, batch: Vec<FinishedSpan>) {
+        if batch.is_empty() {
+            return;
+        }
         let message = encode_request(&self.service_name, env!("CARGO_PKG_VERSION"), &batch);
-        self.losses.note_sent(batch.len() as u64, self.collector.send(message).await);
+        let sent = self.collector.send(&self.collector.traces, message).await;
+        self.losses.note_sent(batch.len() as u64, sent);
     }
 
     async fn send_rest(&mut self, mut batch: Vec<FinishedSpan>) {
@@ -245,7 +295,7 @@ impl Exporter {
             while batch.len() < BATCH_SPANS_MAX
                 && let Ok(span) = self.spans.try_recv()
             {
-                batch.push(span);
+                self.take_span(span, &mut batch);
             }
             if batch.is_empty() {
                 return;
@@ -278,7 +328,11 @@ mod tests {
             ("", None),
         ];
         for (endpoint, want) in rows {
-            assert_eq!(traces_url(endpoint).as_ref().map(Url::as_str), want, "{endpoint}");
+            assert_eq!(
+                signal_url(endpoint, TRACES_PATH).as_ref().map(Url::as_str),
+                want,
+                "{endpoint}"
+            );
         }
     }
 

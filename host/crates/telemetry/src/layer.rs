@@ -62,7 +62,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for TelemetryLayer {
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let Some(span) = context.span(&id) else { return };
         let Some(open) = span.extensions_mut().remove::<RunningSpan>() else { return };
-        if let Some(pipeline) = current_pipeline().filter(|_| open.place.is_sampled) {
+        if let Some(pipeline) = current_pipeline() {
             pipeline.add_span(open, span.name());
         }
     }

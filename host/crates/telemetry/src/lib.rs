@@ -4,6 +4,8 @@
 //! one table, [`names`]: a span or a field that is not in it is not sent. A text that can come from
 //! a plugin, a model or a caller passes the redactor, and without a redactor it is left out.
 //!
+//! Metrics are summed up from the same spans.
+//!
 //! Nothing waits for the collector. Finished spans go into a queue of a fixed length; a thread sends
 //! them; what does not fit or cannot be sent is counted, and reported once.
 //!
@@ -14,6 +16,7 @@
 mod exporter;
 mod layer;
 mod message;
+mod metrics;
 pub mod names;
 mod pipeline;
 mod span;

@@ -1,12 +1,14 @@
-//! Spans as a message of OTLP: `ExportTraceServiceRequest` in the encoding of Protocol Buffers.
+//! Spans and metrics as messages of OTLP: `ExportTraceServiceRequest` and
+//! `ExportMetricsServiceRequest` in the encoding of Protocol Buffers.
 //!
-//! The numbers are those of the published `trace.proto`, `common.proto` and `resource.proto`, which
-//! never change. There are four ways to write a field, so the encoding is written here.
+//! The numbers are those of the published `trace.proto`, `metrics.proto`, `common.proto` and
+//! `resource.proto`, which never change. There are four ways to write a field, so the encoding is written here.
 
 use sallyport_contract::TraceParent;
 
 use crate::{
-    names::{SCOPE, SERVICE_NAME, SERVICE_VERSION},
+    metrics::{Histogram, MetricTable, SeriesAttributes},
+    names::{METRICS, MetricRule, SCOPE, SERVICE_NAME, SERVICE_VERSION},
     span::{FieldValue, FinishedSpan},
 };
 
@@ -21,6 +23,9 @@ const STATUS_ERROR: u64 = 2;
 
 /// The flag of a span whose trace is recorded. No other span is sent.
 const FLAG_SAMPLED: u32 = 1;
+
+/// Sums begin with the program and only grow.
+const CUMULATIVE: u64 = 2;
 
 /// Writes a message.
 #[derive(Debug, Default)]
@@ -60,6 +65,12 @@ impl MessageWriter {
         self.0.extend(value);
     }
 
+    /// A list of numbers of eight bytes each.
+    fn packed64(&mut self, field: u32, values: impl Iterator<Item = u64>) {
+        let bytes: Vec<u8> = values.flat_map(u64::to_le_bytes).collect();
+        self.bytes(field, &bytes);
+    }
+
     fn message(&mut self, field: u32, write: impl FnOnce(&mut Self)) {
         let mut inner = Self::default();
         write(&mut inner);
@@ -80,24 +91,76 @@ impl MessageWriter {
 
 /// Encodes spans of a program with this name and version.
 pub(crate) fn encode_request(service: &str, version: &str, spans: &[FinishedSpan]) -> Vec<u8> {
+    encode_in_scope(service, version, |scope_spans| {
+        spans.iter().for_each(|span| scope_spans.message(2, |message| write_span(message, span)));
+    })
+}
+
+/// Encodes the sums of a program with this name and version, at a time in nanoseconds since 1970.
+pub(crate) fn encode_metrics(
+    service: &str,
+    version: &str,
+    table: &MetricTable,
+    now_ns: u64,
+) -> Vec<u8> {
+    encode_in_scope(service, version, |scope_metrics| {
+        for (index, rule) in METRICS.iter().enumerate() {
+            if table.series_of(index).next().is_some() {
+                let times = (table.started_ns, now_ns);
+                let series = table.series_of(index);
+                scope_metrics.message(2, |message| write_metric(message, rule, series, times));
+            }
+        }
+    })
+}
+
+/// Encodes a request whose one resource is this program, and whose one scope has what `write` writes.
+fn encode_in_scope(
+    service: &str,
+    version: &str,
+    write: impl FnOnce(&mut MessageWriter),
+) -> Vec<u8> {
     let mut request = MessageWriter::default();
-    request.message(1, |resource_spans| {
-        resource_spans.message(1, |resource| {
+    request.message(1, |of_resource| {
+        of_resource.message(1, |resource| {
             for (name, value) in [(SERVICE_NAME, service), (SERVICE_VERSION, version)] {
                 resource.attribute(1, name, &FieldValue::Text(value.to_owned()));
             }
         });
-        resource_spans.message(2, |scope_spans| {
-            scope_spans.message(1, |scope| {
+        of_resource.message(2, |of_scope| {
+            of_scope.message(1, |scope| {
                 scope.bytes(1, SCOPE.as_bytes());
                 scope.bytes(2, version.as_bytes());
             });
-            spans
-                .iter()
-                .for_each(|span| scope_spans.message(2, |message| write_span(message, span)));
+            write(of_scope);
         });
     });
     request.0
+}
+
+fn write_metric<'t>(
+    message: &mut MessageWriter,
+    rule: &MetricRule,
+    series: impl Iterator<Item = (&'t SeriesAttributes, &'t Histogram)>,
+    (started_ns, now_ns): (u64, u64),
+) {
+    message.bytes(1, rule.name.as_bytes());
+    message.bytes(2, rule.description.as_bytes());
+    message.bytes(3, rule.unit.as_bytes());
+    message.message(9, |histogram| {
+        for (attributes, values) in series {
+            histogram.message(1, |point| {
+                point.fixed64(2, started_ns);
+                point.fixed64(3, now_ns);
+                point.fixed64(4, values.count);
+                point.fixed64(5, values.sum.to_bits());
+                point.packed64(6, values.buckets.iter().copied());
+                point.packed64(7, rule.bounds.iter().map(|bound| bound.to_bits()));
+                attributes.iter().for_each(|(name, value)| point.attribute(9, name, value));
+            });
+        }
+        histogram.number(2, CUMULATIVE);
+    });
 }
 
 fn write_span(message: &mut MessageWriter, span: &FinishedSpan) {
@@ -138,6 +201,7 @@ mod tests {
     fn a_request_is_what_the_published_types_write() {
         let place = |span_id| TraceParent { trace_id: [0x11; 16], span_id, is_sampled: true };
         let span = FinishedSpan {
+            source: "call",
             place: place([0x22; 8]),
             parent: Some(place([0x33; 8])),
             name: "execute_tool a.b".to_owned(),

@@ -1,4 +1,4 @@
-//! The table of names: which spans leave, under which names, and with which attributes.
+//! The tables of names: which spans and metrics leave, under which names, and with which attributes.
 //!
 //! The names are those of the semantic conventions for generative AI and MCP, which are still in
 //! development, and of the stable ones for HTTP. A later version changes this module only. Names
@@ -55,7 +55,169 @@ pub struct SpanRule {
     pub fields: &'static [(&'static str, &'static str)],
 }
 
+/// One metric: a histogram over spans of ours.
+#[derive(Debug)]
+pub struct MetricRule {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, for people.
+    pub description: &'static str,
+    /// Its unit, as UCUM writes it.
+    pub unit: &'static str,
+    /// The names of our spans.
+    pub spans: &'static [&'static str],
+    /// Only spans with this attribute count.
+    pub only_with: Option<&'static str>,
+    /// The attributes of a span that its series have.
+    pub attributes: &'static [&'static str],
+    /// What is read of each span.
+    pub readings: &'static [MetricReading],
+    /// The upper bounds of the ranges.
+    pub bounds: &'static [f64],
+}
+
+/// What a metric reads of a span.
+#[derive(Debug)]
+pub enum MetricReading {
+    /// How long it took.
+    Seconds,
+    /// An attribute that is a number, with an attribute that tells it from other readings.
+    Number {
+        /// The attribute.
+        attribute: &'static str,
+        /// The name and the value of the other one.
+        also: (&'static str, &'static str),
+    },
+}
+
 const OPERATION: &str = "gen_ai.operation.name";
+
+/// The bounds that the conventions advise for requests to models, in seconds.
+const MODEL_SECONDS: &[f64] =
+    &[0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+
+/// The bounds that the conventions advise for HTTP, in seconds, with two more for calls in memory.
+const REQUEST_SECONDS: &[f64] = &[
+    0.0005, 0.001, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
+];
+
+/// The bounds that the conventions advise for tokens.
+const TOKENS: &[f64] = &[
+    1.0,
+    4.0,
+    16.0,
+    64.0,
+    256.0,
+    1024.0,
+    4096.0,
+    16384.0,
+    65536.0,
+    262_144.0,
+    1_048_576.0,
+    4_194_304.0,
+    16_777_216.0,
+    67_108_864.0,
+];
+
+const MODEL_SPANS: &[&str] = &["model_request", "model_summary"];
+
+const MODEL_ATTRIBUTES: &[&str] =
+    &[OPERATION, "gen_ai.provider.name", "gen_ai.request.model", ERROR_TYPE];
+
+/// All metrics.
+pub const METRICS: &[MetricRule] = &[
+    MetricRule {
+        name: "gen_ai.client.operation.duration",
+        description: "Requests to models, with their retries.",
+        unit: "s",
+        spans: MODEL_SPANS,
+        only_with: None,
+        attributes: MODEL_ATTRIBUTES,
+        readings: &[MetricReading::Seconds],
+        bounds: MODEL_SECONDS,
+    },
+    MetricRule {
+        name: "gen_ai.client.token.usage",
+        description: "Tokens that models read and wrote.",
+        unit: "{token}",
+        spans: MODEL_SPANS,
+        only_with: None,
+        attributes: MODEL_ATTRIBUTES,
+        readings: &[
+            MetricReading::Number {
+                attribute: "gen_ai.usage.input_tokens",
+                also: ("gen_ai.token.type", "input"),
+            },
+            MetricReading::Number {
+                attribute: "gen_ai.usage.output_tokens",
+                also: ("gen_ai.token.type", "output"),
+            },
+        ],
+        bounds: TOKENS,
+    },
+    MetricRule {
+        name: "sallyport.turn.duration",
+        description: "Turns of sessions, with the waits for approvals.",
+        unit: "s",
+        spans: &["turn"],
+        only_with: None,
+        attributes: &["sallyport.turn.end", ERROR_TYPE],
+        readings: &[MetricReading::Seconds],
+        bounds: MODEL_SECONDS,
+    },
+    MetricRule {
+        name: "sallyport.tool.duration",
+        description: "Calls of tools, and checks of calls that were refused.",
+        unit: "s",
+        spans: &["call", "decide"],
+        only_with: Some("sallyport.outcome"),
+        attributes: &["gen_ai.tool.name", "sallyport.outcome", "sallyport.denied", ERROR_TYPE],
+        readings: &[MetricReading::Seconds],
+        bounds: REQUEST_SECONDS,
+    },
+    MetricRule {
+        name: "http.client.request.duration",
+        description: "Requests of plugins.",
+        unit: "s",
+        spans: &["http_request"],
+        only_with: None,
+        attributes: &[
+            "http.request.method",
+            "server.address",
+            "server.port",
+            "http.response.status_code",
+            ERROR_TYPE,
+        ],
+        readings: &[MetricReading::Seconds],
+        bounds: REQUEST_SECONDS,
+    },
+    MetricRule {
+        name: "http.server.request.duration",
+        description: "Requests to the service.",
+        unit: "s",
+        spans: &["service_request"],
+        only_with: None,
+        attributes: &[
+            "http.request.method",
+            "http.route",
+            "http.response.status_code",
+            "url.scheme",
+            ERROR_TYPE,
+        ],
+        readings: &[MetricReading::Seconds],
+        bounds: REQUEST_SECONDS,
+    },
+    MetricRule {
+        name: "mcp.server.operation.duration",
+        description: "Requests of MCP clients.",
+        unit: "s",
+        spans: &["mcp_request"],
+        only_with: None,
+        attributes: &["mcp.method.name", "gen_ai.tool.name", ERROR_TYPE],
+        readings: &[MetricReading::Seconds],
+        bounds: REQUEST_SECONDS,
+    },
+];
 
 const MODEL_FIELDS: &[(&str, &str)] = &[
     ("model", "gen_ai.request.model"),
@@ -195,6 +357,33 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    /// A metric that names what no span has would be empty for ever.
+    #[test]
+    fn each_metric_is_made_of_what_its_spans_have() {
+        for metric in METRICS {
+            for span in metric.spans {
+                let rules = || RULES.iter().filter(|rule| rule.span == *span);
+                assert!(rules().next().is_some(), "{} has no span {span}", metric.name);
+                let has = |name: &str| {
+                    let is_own = |(_, own): &(&str, &str)| *own == name;
+                    let is_constant = |(own, _): &(&str, &str)| *own == name;
+                    name == ERROR_TYPE
+                        || rules().any(|rule| {
+                            rule.fields.iter().any(is_own) || rule.constants.iter().any(is_constant)
+                        })
+                };
+                let numbers = metric.readings.iter().filter_map(|reading| match reading {
+                    MetricReading::Seconds => None,
+                    MetricReading::Number { attribute, .. } => Some(*attribute),
+                });
+                let named =
+                    metric.attributes.iter().copied().chain(numbers).chain(metric.only_with);
+                named.for_each(|name| assert!(has(name), "{} {span} {name}", metric.name));
+            }
+            assert!(metric.bounds.is_sorted(), "{}", metric.name);
+        }
+    }
 
     #[test]
     fn each_span_has_a_row_for_all_its_fields_and_no_row_is_hidden_by_another() {

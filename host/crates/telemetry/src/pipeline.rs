@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, mpsc as blocking},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use tokio::sync::{mpsc, oneshot};
@@ -13,7 +13,8 @@ use tracing_subscriber::{Registry, layer::SubscriberExt};
 use crate::{
     TelemetryLayer,
     exporter::{Collector, Exporter, Losses},
-    span::{FinishedSpan, RunningSpan},
+    metrics::MetricTable,
+    span::{FinishedSpan, RunningSpan, unix_ns},
 };
 
 /// Spans that wait for the exporter. More are dropped, so that a collector that does not keep up
@@ -104,8 +105,10 @@ impl Pipeline {
         let (begin, begin_end) = oneshot::channel();
         let (end, ended) = blocking::channel();
         let losses = Arc::new(Losses::new(collector.shown_address()));
+        let metrics = MetricTable::new(unix_ns(SystemTime::now()));
+        let losses_of_export = Arc::clone(&losses);
         let exporter =
-            Exporter { collector, service_name, warn, losses: Arc::clone(&losses), spans };
+            Exporter { collector, service_name, warn, losses: losses_of_export, spans, metrics };
         // A thread of its own, because the program's runtimes begin and end with its commands.
         std::thread::Builder::new().name("telemetry".to_owned()).spawn(move || {
             runtime.block_on(exporter.run(begin_end));
@@ -146,11 +149,7 @@ impl fmt::Debug for Pipeline {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        iter,
-        net::TcpListener,
-        time::{Instant, SystemTime},
-    };
+    use std::{iter, net::TcpListener, time::Instant};
 
     use super::*;
     use crate::span::SpanFields;

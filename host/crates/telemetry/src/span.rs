@@ -14,7 +14,7 @@ use crate::names::{self, ERROR_FIELD, ERROR_TYPE, SpanKind, SpanRule, TRACE_PARE
 const TEXT_BYTES_MAX: usize = 256;
 
 /// A value of an attribute.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum FieldValue {
     Text(String),
     Number(i64),
@@ -46,6 +46,8 @@ pub(crate) struct SpanFields {
 /// A span as it is sent.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FinishedSpan {
+    /// The name of our span.
+    pub(crate) source: &'static str,
     pub(crate) place: TraceParent,
     pub(crate) parent: Option<TraceParent>,
     pub(crate) name: String,
@@ -99,6 +101,7 @@ impl RunningSpan {
         let start_ns = unix_ns(self.started_at);
         let elapsed = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Some(FinishedSpan {
+            source: rule.span,
             name: self.fields.span_name(rule, redact),
             kind: rule.kind,
             start_ns,
@@ -108,6 +111,13 @@ impl RunningSpan {
             place: self.place,
             parent: self.parent,
         })
+    }
+}
+
+impl FinishedSpan {
+    /// The value of an attribute.
+    pub(crate) fn attribute(&self, name: &str) -> Option<&FieldValue> {
+        self.attributes.iter().find(|(own, _)| *own == name).map(|(_, value)| value)
     }
 }
 
@@ -159,7 +169,7 @@ fn shorten(mut text: String) -> String {
     text
 }
 
-fn unix_ns(time: SystemTime) -> u64 {
+pub(crate) fn unix_ns(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
