@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Largest file that a process without room may write, in the 512 bytes of `ulimit -f`: enough to
 /// open the database, too little for many records.
-const FILE_BLOCKS_MAX: u32 = 400;
+const FILE_BLOCKS_MAX: u32 = 1000;
 
 fn record(number: u64, message: String) -> AuditRecord {
     let who = HostUser::from_process("me");
