@@ -71,7 +71,7 @@ cargo xtask TASK
 ";
 
 fn main() -> ExitCode {
-    if let Some(code) = wasm::run_if_compiler() {
+    if let Some(code) = wasm::run_if_compiler().or_else(dist::run_if_linker) {
         return code;
     }
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -1,10 +1,13 @@
 //! `cargo xtask dist`: the archive and the Debian package of a release.
 //!
 //! Both contain the program, the plugins that this machine can build, the manual, completions and
-//! the documents. Equal sources give equal bytes wherever the compiler does, because names are
-//! sorted and all times are that of the last commit.
+//! the documents. Names are sorted and all times are that of the last commit, so equal sources give
+//! equal bytes where the compiler does, but for the order of functions: a trial run finds it, and two
+//! runs can differ in what they run through.
 
 mod debian;
+mod link;
+mod order;
 mod tree;
 
 use std::{
@@ -16,10 +19,12 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
 
-use self::{debian::DebianPackage, tree::FileTree};
+pub(crate) use self::link::run_if_linker;
+use self::{debian::DebianPackage, link::KeptLink, tree::FileTree};
 use crate::{
     build,
     process::{cargo_command, repository_root, run_command, run_for_output},
+    programs::is_installed,
 };
 
 /// Installs the archive that it is part of.
@@ -76,15 +81,49 @@ fn make_empty_folder(folder: &Path) -> Result<()> {
 /// Builds the program alone, as it is released.
 pub(crate) fn build_program() -> Result<PathBuf> {
     eprintln!("building the program …");
-    run_command(cargo_command().arg("build").args(build::quiet_flag()).args([
-        "--profile",
-        "dist",
-        "--package",
-        "sallyport",
-        "--bin",
-        "sallyport",
-    ]))?;
-    Ok(build::target_folder().join("dist/sallyport"))
+    let folder = build::target_folder().join("dist");
+    let link = KeptLink::new(folder.join("link"))?;
+    let compiled = folder.join("sallyport");
+    if !link.is_kept() && compiled.exists() {
+        // Cargo would not link it again.
+        run_command(cargo_command().args([
+            "clean",
+            "--profile",
+            "dist",
+            "--package",
+            "sallyport",
+        ]))?;
+    }
+    let mut command = cargo_command();
+    command.arg("rustc").args(build::quiet_flag()).args(["--profile", "dist"]);
+    command.args(["--package", "sallyport", "--bin", "sallyport"]);
+    link.keep(&mut command);
+    run_command(&mut command)?;
+    if !link.has_order()? || !is_installed(order::VALGRIND) {
+        eprintln!(
+            "its functions keep the order of the compiler, because lld or valgrind is missing"
+        );
+        return Ok(compiled);
+    }
+    put_in_order(&link, &folder)
+}
+
+/// Links the program again, with the functions first that frequent commands run through.
+fn put_in_order(link: &KeptLink, folder: &Path) -> Result<PathBuf> {
+    let ordered = folder.join("ordered");
+    let program = ordered.join("sallyport");
+    if link.is_older_than(&program) {
+        return Ok(program);
+    }
+    eprintln!("ordering its functions …");
+    build::build_plugins()?;
+    make_empty_folder(&ordered)?;
+    let [named, order] = ["named", "function-order.txt"].map(|file| ordered.join(file));
+    link.link_with_names(&named)?;
+    fs::write(&order, order::find_order(&named)?.join("\n"))?;
+    fs::remove_file(&named)?;
+    link.link_in_order(&program, &order)?;
+    Ok(program)
 }
 
 fn program_version(program: &Path) -> Result<String> {
