@@ -18,11 +18,12 @@ use crate::{
 type GroupBenchmark = fn() -> Result<Vec<Figure>>;
 
 /// The groups of benchmarks, in the order of the table.
-const GROUPS: [(&str, GroupBenchmark); 5] = [
+const GROUPS: [(&str, GroupBenchmark); 6] = [
     ("start", start::measure_starts),
     ("call", || run_bench("sallyport", "call", None)),
     ("python", || run_bench("sallyport", "python", None)),
     ("languages", measure_languages),
+    ("session", || run_bench("sallyport", "session", None)),
     ("turn", || run_bench("sallyport-session", "turn", Some("bench"))),
 ];
 

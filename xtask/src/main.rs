@@ -43,7 +43,7 @@ cargo xtask TASK
   guests          build the components that the tests run, and the plugins of docs/roles
   wasm ROOT WORKSPACE
                   build components of other sources in the same way: ROOT holds all of them
-  bench [start|call|python|languages|turn …] [--compare FILE] [--write]
+  bench [start|call|python|languages|session|turn …] [--compare FILE] [--write]
                   measure starts, calls and turns against a floor without our code; print one
                   table, or write it into docs/performance.md
   soak [SECONDS]  make calls for a minute or longer; fail if memory, descriptors or threads grow
