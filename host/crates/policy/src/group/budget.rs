@@ -2,10 +2,7 @@
 
 use sallyport_contract::{BudgetMeasure, BudgetPeriod, UserBudget};
 
-use crate::{
-    document::{TomlItem, TomlSection},
-    source::SourceError,
-};
+use crate::{document::TomlItem, source::SourceError};
 
 /// Most sessions of a user that a group can allow at a time.
 pub const SESSIONS_MAX: u32 = 10_000;
@@ -51,10 +48,11 @@ impl BudgetLimits {
                 section.read_optional("sessions", |item| item.read_count(0..=SESSIONS_MAX))?;
             let mut limits = Vec::new();
             for (key, measure, period) in COUNTS {
-                limits.extend(read_limit(section, key, read_count)?.map(|l| (measure, period, l)));
+                let limit = section.read_optional(key, read_count)?;
+                limits.extend(limit.map(|limit| (measure, period, limit)));
             }
             for (key, period) in AMOUNTS {
-                let limit = read_limit(section, key, read_usd)?;
+                let limit = section.read_optional(key, read_usd)?;
                 limits.extend(limit.map(|limit| (BudgetMeasure::MicroUsd, period, limit)));
             }
             Ok(Self { sessions, limits })
@@ -73,14 +71,6 @@ impl BudgetLimits {
             limit: *limit,
         })
     }
-}
-
-fn read_limit(
-    section: &mut TomlSection<'_>,
-    key: &'static str,
-    read: fn(TomlItem<'_>) -> Result<u64, SourceError>,
-) -> Result<Option<u64>, SourceError> {
-    section.read_optional(key, read)
 }
 
 fn read_count(item: TomlItem<'_>) -> Result<u64, SourceError> {

@@ -8,8 +8,8 @@ use sallyport_contract::{
 use serde_json::{Value, json};
 use url::Url;
 
-use super::{DIGEST, GREEDY, grant, policy, tool};
-use crate::{PolicyQuestion, PolicyVerdict};
+use super::{DIGEST, GREEDY, grant, policy, question_about, tool};
+use crate::PolicyVerdict;
 
 const ENTRIES: &str = "[plugin.weather]\nnet = ['GET https://api.example.com/**', \
                        { allow = 'PUT https://api.example.com/**', decision = 'ask' }]\n";
@@ -22,13 +22,7 @@ fn access(text: &str, request: &str, arguments: &Value) -> PolicyVerdict {
     let permit =
         grant.net().check_request(method, &url).unwrap_or_else(|denial| panic!("{denial:?}"));
     let (id, context) = (tool("weather.get"), ToolCallContext::default());
-    let question = PolicyQuestion {
-        tool: &id,
-        digest: DIGEST,
-        arguments,
-        context: &context,
-        login_groups: &crate::group::NO_LOGIN_GROUPS,
-    };
+    let question = question_about(&id, arguments, &context);
     policy.decide_access(&question, &grant, method, &url, &permit)
 }
 

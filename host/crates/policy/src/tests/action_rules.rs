@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{DIGEST, GREEDY, manifest, policy, tool};
+use super::{GREEDY, manifest, policy, question_about, tool};
 use crate::{
-    ActionRuleKind, ActionRuleText, ActionRules, ArgumentNames, PolicyQuestion, SourceLocation,
+    ActionRuleKind, ActionRuleText, ActionRules, ArgumentNames, SourceLocation,
     fill_success_message,
 };
 use sallyport_contract::{Decision, ToolCallContext};
@@ -52,13 +52,8 @@ fn check(condition: &str, message: &str, arguments: &Value, want: &str) {
         user_id: Some("ann".into()),
         conversation_id: None,
     };
-    let question = PolicyQuestion {
-        tool: &tool("weather.get"),
-        digest: DIGEST,
-        arguments,
-        context: &context,
-        login_groups: &crate::group::NO_LOGIN_GROUPS,
-    };
+    let id = tool("weather.get");
+    let question = question_about(&id, arguments, &context);
     let applied = rules.applied_to(&question, &grant);
     let messages: Vec<_> = applied.iter().map(|rule| rule.message.as_str()).collect();
     assert_eq!(messages.join(";"), want, "{condition}");
@@ -165,13 +160,7 @@ fn a_confirmation_asks_also_where_the_policy_allows_and_never_lifts_a_refusal() 
         let policy = policy(&format!("[[rule]]\ntool = 'weather.get'\ndecision = '{decision}'"));
         let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
         let id = tool("weather.get");
-        let question = PolicyQuestion {
-            tool: &id,
-            digest: DIGEST,
-            arguments,
-            context: &context,
-            login_groups: &crate::group::NO_LOGIN_GROUPS,
-        };
+        let question = question_about(&id, arguments, &context);
         let applied = rules.applied_to(&question, &grant);
         let verdict = policy.decide_call(&question, &grant).tightened_by(&applied);
         assert_eq!(verdict.decision, want, "{decision}");

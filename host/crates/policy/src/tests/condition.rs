@@ -3,8 +3,8 @@
 use sallyport_contract::{Decision, ToolCallContext};
 use serde_json::{Value, json};
 
-use super::{DIGEST, GREEDY, check_error, manifest, parse_policy, policy, tool};
-use crate::{PolicyQuestion, fix::toml_string};
+use super::{GREEDY, check_error, manifest, parse_policy, policy, question_about, tool};
+use crate::fix::toml_string;
 
 /// The result of a condition, measured with a rule that denies: `true`, `false`, or the failure.
 fn outcome(when: &str, arguments: &Value) -> String {
@@ -22,13 +22,8 @@ fn outcome(when: &str, arguments: &Value) -> String {
         user_id: Some("ann".into()),
         conversation_id: None,
     };
-    let question = PolicyQuestion {
-        tool: &tool("weather.get"),
-        digest: DIGEST,
-        arguments,
-        context: &context,
-        login_groups: &crate::group::NO_LOGIN_GROUPS,
-    };
+    let id = tool("weather.get");
+    let question = question_about(&id, arguments, &context);
     let verdict = policy.decide_call(&question, &grant);
     match verdict.matched.as_slice() {
         [] => "false".to_owned(),

@@ -7,7 +7,9 @@ use sallyport_contract::{
 };
 use serde_json::{Map, json};
 
-use super::{DIGEST, GREEDY, decide, grant, manifest, policy, tool, verdict, verdict_with};
+use super::{
+    DIGEST, GREEDY, decide, grant, manifest, policy, question_about, tool, verdict, verdict_with,
+};
 use crate::PolicyQuestion;
 
 #[test]
@@ -179,13 +181,7 @@ fn a_rule_with_a_digest_is_about_that_component_only() {
     let rules = policy(&rule("allow", &format!("digest = '{DIGEST}'")));
     let (id, context, arguments) = (tool("weather.get"), ToolCallContext::default(), json!({}));
     let cut = &DIGEST[..12];
-    let question = PolicyQuestion {
-        tool: &id,
-        digest: cut,
-        arguments: &arguments,
-        context: &context,
-        login_groups: &crate::group::NO_LOGIN_GROUPS,
-    };
+    let question = PolicyQuestion { digest: cut, ..question_about(&id, &arguments, &context) };
     assert_eq!(rules.decide_call(&question, &grant("", "")).rule, None);
 }
 

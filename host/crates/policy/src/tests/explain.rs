@@ -7,8 +7,8 @@ use sallyport_contract::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{DIGEST, GREEDY, grant, manifest, policy, tool};
-use crate::{DecisionExplanation, FsAccess, PolicyQuestion};
+use super::{GREEDY, grant, manifest, policy, question_about, tool};
+use crate::{DecisionExplanation, FsAccess};
 
 const POLICY: &str = r#"
 [plugin.weather]
@@ -62,13 +62,7 @@ fn explain(text: &str, requests: &str, about: &About) -> DecisionExplanation {
         Path(..) => ("get", json!({})),
     };
     let (id, context) = (tool(&format!("weather.{name}")), ToolCallContext::default());
-    let question = PolicyQuestion {
-        tool: &id,
-        digest: DIGEST,
-        arguments: &arguments,
-        context: &context,
-        login_groups: &crate::group::NO_LOGIN_GROUPS,
-    };
+    let question = question_about(&id, &arguments, &context);
     match about {
         Call(..) => policy.explain_call(&question, &grant),
         Net(_, request) => {

@@ -6,8 +6,7 @@ use sallyport_contract::{Decision, ToolCallContext};
 use serde_json::{Map, json};
 use url::Url;
 
-use super::{DIGEST, GREEDY, manifest, parse_policy, tool};
-use crate::PolicyQuestion;
+use super::{GREEDY, manifest, parse_policy, question_about, tool};
 
 /// A key, lines of a rule with it, and whether a call of `weather.get` with `{"n": 6}`, its request
 /// for `https://api.example.com/a`, or its page `https://www.example.com/a` passes under that rule.
@@ -64,13 +63,7 @@ fn passes(rule: &str) -> bool {
     let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     let (id, context, arguments) =
         (tool("weather.get"), ToolCallContext::default(), json!({ "n": 6 }));
-    let question = PolicyQuestion {
-        tool: &id,
-        digest: DIGEST,
-        arguments: &arguments,
-        context: &context,
-        login_groups: &crate::group::NO_LOGIN_GROUPS,
-    };
+    let question = question_about(&id, &arguments, &context);
     let url = Url::parse("https://api.example.com/a").unwrap();
     let permit = grant.net().check_request("GET", &url).unwrap();
     let call = policy.decide_call(&question, &grant).decision;

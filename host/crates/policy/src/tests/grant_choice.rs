@@ -4,7 +4,7 @@ use sallyport_contract::{Denial, ToolCallContext};
 use serde_json::{Map, json};
 use url::Url;
 
-use super::{grant, manifest, policy, tool};
+use super::{grant, manifest, policy, question_about, tool};
 use crate::{Capability, FsAccess, Grant, PolicyQuestion, edit};
 
 const NET: &str = "[[request.net]]\nallow = 'GET https://api.example.com/v1/**'\nwhy = 'w'
@@ -92,13 +92,8 @@ fn a_rule_that_denies_is_not_lifted_by_a_grant() {
         let grant = policy.effective_grant(&manifest(NET), &Map::new());
         let (tool, arguments) = (tool("weather.get"), json!({}));
         let context = ToolCallContext::default();
-        let question = PolicyQuestion {
-            tool: &tool,
-            digest: "d",
-            arguments: &arguments,
-            context: &context,
-            login_groups: &crate::group::NO_LOGIN_GROUPS,
-        };
+        let question =
+            PolicyQuestion { digest: "d", ..question_about(&tool, &arguments, &context) };
         assert_eq!(policy.has_lifted(&denial, &question, &grant), want, "{rule}");
     }
 }

@@ -8,7 +8,7 @@ use sallyport_contract::{
 };
 use serde_json::{Map, json};
 
-use super::{DIGEST, check_error, manifest, parse_policy, policy, tool};
+use super::{check_error, manifest, parse_policy, policy, question_about, tool};
 use crate::{Installed, LoginGroups, Policy, PolicyQuestion, PolicyVerdict};
 
 const GROUPS: &str = "
@@ -36,13 +36,7 @@ fn verdict_for(
     let context =
         ToolCallContext { user_id: user.map(str::to_owned), ..ToolCallContext::default() };
     let (tool, arguments) = (tool(id), json!({}));
-    let question = PolicyQuestion {
-        tool: &tool,
-        digest: DIGEST,
-        arguments: &arguments,
-        context: &context,
-        login_groups,
-    };
+    let question = PolicyQuestion { login_groups, ..question_about(&tool, &arguments, &context) };
     let grant = policy.effective_grant(&manifest(""), &Map::new());
     match id.contains("role:") {
         true => policy.decide_role(&question, &grant),
@@ -133,13 +127,7 @@ decision = 'deny'
     let context = ToolCallContext { user_id: Some("eve".to_owned()), ..ToolCallContext::default() };
     let (tool, arguments) = (tool("weather.get"), json!({}));
     let login_groups = &known(&[]);
-    let question = PolicyQuestion {
-        tool: &tool,
-        digest: DIGEST,
-        arguments: &arguments,
-        context: &context,
-        login_groups,
-    };
+    let question = PolicyQuestion { login_groups, ..question_about(&tool, &arguments, &context) };
     for (path, want) in [("a", Allow), ("secret/a", Deny)] {
         let url = format!("https://api.example.com/{path}");
         let explained = policy.explain_net(&question, &grant, "GET", &url);

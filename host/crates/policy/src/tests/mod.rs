@@ -6,7 +6,9 @@ use sallyport_contract::{Decision, Denial, ToolCallContext, ToolId};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use crate::{Grant, Manifest, Policy, PolicyQuestion, PolicyVerdict, SourceError};
+use crate::{
+    Grant, Manifest, Policy, PolicyQuestion, PolicyVerdict, SourceError, group::NO_LOGIN_GROUPS,
+};
 
 mod access;
 mod action_rules;
@@ -158,6 +160,15 @@ fn tool(text: &str) -> ToolId {
     text.parse().unwrap()
 }
 
+/// A question of a user who never logged in at an identity server.
+fn question_about<'a>(
+    tool: &'a ToolId,
+    arguments: &'a Value,
+    context: &'a ToolCallContext,
+) -> PolicyQuestion<'a> {
+    PolicyQuestion { tool, digest: DIGEST, arguments, context, login_groups: &NO_LOGIN_GROUPS }
+}
+
 /// The verdict on a call without arguments, of the component with the digest [`DIGEST`].
 fn verdict(policy: &Policy, grant: &Grant, id: &str) -> PolicyVerdict {
     verdict_with(policy, grant, id, &json!({}))
@@ -165,13 +176,8 @@ fn verdict(policy: &Policy, grant: &Grant, id: &str) -> PolicyVerdict {
 
 fn verdict_with(policy: &Policy, grant: &Grant, id: &str, arguments: &Value) -> PolicyVerdict {
     let context = ToolCallContext::default();
-    let question = PolicyQuestion {
-        tool: &tool(id),
-        digest: DIGEST,
-        arguments,
-        context: &context,
-        login_groups: &crate::group::NO_LOGIN_GROUPS,
-    };
+    let id = tool(id);
+    let question = question_about(&id, arguments, &context);
     policy.decide_call(&question, grant)
 }
 

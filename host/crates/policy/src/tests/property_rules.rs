@@ -5,8 +5,8 @@ use sallyport_contract::{Decision, ToolCallContext};
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::{DIGEST, GREEDY, manifest, tool};
-use crate::{Policy, PolicyQuestion, PolicyTier, fix::toml_string};
+use super::{DIGEST, GREEDY, manifest, question_about, tool};
+use crate::{Policy, PolicyTier, fix::toml_string};
 
 /// Conditions over a few names, many of which cannot be evaluated.
 fn condition() -> impl Strategy<Value = String> {
@@ -123,13 +123,7 @@ fn of(files: &[(PolicyTier, &str)]) -> Policy {
 fn decisions(policy: &Policy, arguments: &Value) -> Vec<Decision> {
     let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     let (id, context) = (tool("weather.get"), ToolCallContext::default());
-    let question = PolicyQuestion {
-        tool: &id,
-        digest: DIGEST,
-        arguments,
-        context: &context,
-        login_groups: &crate::group::NO_LOGIN_GROUPS,
-    };
+    let question = question_about(&id, arguments, &context);
     let mut decisions = vec![policy.decide_call(&question, &grant).decision];
     for (method, url) in
         [("GET", "https://api.example.com/a/b"), ("PUT", "https://api.example.com/A")]
@@ -192,7 +186,7 @@ proptest! {
         let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
         let (id, context) = (tool("weather.get"), ToolCallContext::default());
         let question =
-            PolicyQuestion { tool: &id, digest: DIGEST, arguments: &arguments, context: &context, login_groups: &crate::group::NO_LOGIN_GROUPS };
+            question_about(&id, &arguments, &context);
         let verdict = policy.decide_call(&question, &grant);
         let found = policy.explain_call(&question, &grant);
         prop_assert_eq!((verdict.decision, &verdict.reason), (found.decision, &found.reason));

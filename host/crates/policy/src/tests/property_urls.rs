@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use sallyport_contract::{Decision, ToolCallContext};
 use serde_json::{Map, json};
 
-use super::{DIGEST, GREEDY, manifest, policy, tool};
-use crate::{Grant, PolicyQuestion, rebuild_url};
+use super::{GREEDY, manifest, policy, question_about, tool};
+use crate::{Grant, rebuild_url};
 
 const POLICY: &str = "[plugin.weather]\nnet = [
     'GET,POST https://api.example.com/**',
@@ -89,13 +89,7 @@ fn explained(method: &str, url: &str) -> (Decision, bool) {
     let policy = policy(POLICY);
     let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     let (id, context, arguments) = (tool("weather.get"), ToolCallContext::default(), json!({}));
-    let question = PolicyQuestion {
-        tool: &id,
-        digest: DIGEST,
-        arguments: &arguments,
-        context: &context,
-        login_groups: &crate::group::NO_LOGIN_GROUPS,
-    };
+    let question = question_about(&id, &arguments, &context);
     let explanation = policy.explain_net(&question, &grant, method, url);
     (explanation.decision, is_sent(&grant, method, url))
 }

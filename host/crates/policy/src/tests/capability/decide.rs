@@ -4,20 +4,16 @@ use sallyport_contract::{Decision, Decision::*, ToolCallContext};
 use serde_json::{Map, json};
 use url::Url;
 
-use super::super::{DIGEST, GREEDY, check_error, manifest, parse_policy, policy, tool};
+use super::super::{
+    DIGEST, GREEDY, check_error, manifest, parse_policy, policy, question_about, tool,
+};
 use crate::{Grant, Policy, PolicyQuestion, PolicyVerdict};
 
 const OPENS: &str = "[plugin.weather]\nopen-url = true\n";
 
 fn question<T>(id: &str, ask: impl FnOnce(&PolicyQuestion<'_>) -> T) -> T {
     let (id, context) = (tool(id), ToolCallContext::default());
-    ask(&PolicyQuestion {
-        tool: &id,
-        digest: DIGEST,
-        arguments: &json!({}),
-        context: &context,
-        login_groups: &crate::group::NO_LOGIN_GROUPS,
-    })
+    ask(&question_about(&id, &json!({}), &context))
 }
 
 fn of(text: &str) -> (Policy, Grant) {

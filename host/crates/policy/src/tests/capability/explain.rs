@@ -4,8 +4,8 @@ use sallyport_contract::{Decision, Decision::*, ToolCallContext};
 use serde_json::{Map, json};
 use url::Url;
 
-use super::super::{DIGEST, GREEDY, manifest, policy, tool};
-use crate::{Capability, DecisionExplanation, PolicyQuestion};
+use super::super::{GREEDY, manifest, policy, question_about, tool};
+use crate::{Capability, DecisionExplanation};
 
 const POLICY: &str = "[plugin.weather]
 state = { quota = '1KiB' }
@@ -62,13 +62,7 @@ fn a_page_and_a_call_are_explained_by_what_decided() {
     let policy = policy(POLICY);
     let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     let (id, arguments, context) = (tool("weather.get"), json!({}), ToolCallContext::default());
-    let question = PolicyQuestion {
-        tool: &id,
-        digest: DIGEST,
-        arguments: &arguments,
-        context: &context,
-        login_groups: &crate::group::NO_LOGIN_GROUPS,
-    };
+    let question = question_about(&id, &arguments, &context);
     let page = |url: &str| policy.explain_page(&question, &grant, &Url::parse(url).unwrap());
     let asks = page("https://a.io/x");
     check(&asks, Ask, &[4], &[4], "no rule for it; entry at policy.toml:4");
