@@ -182,7 +182,7 @@ impl ConnectionView {
         let refreshed = if facts.has_refresh_token { "yes" } else { "no" };
         out.print_list(&[
             ListRow::new(["plugin", &facts.plugin_name]),
-            ListRow::new(["status", facts.status]),
+            ListRow::new(["status", facts.status.as_str()]),
             ListRow::new(["account", &account_text(&facts)]),
             ListRow::new(["permissions", &facts.scope]),
             ListRow::new(["token ends", &expires]),
@@ -326,7 +326,7 @@ fn row_json(service: &AccountService, of: Option<&ConnectionFacts>) -> Value {
     json!({
         "plugin_key": service.plugin.as_str(),
         "plugin_name": service.shown_name,
-        "status": of.map_or("not connected", |facts| facts.status),
+        "status": of.map_or("not connected", |facts| facts.status.as_str()),
         "account": of.map(account_text).unwrap_or_default(),
         "expires_at": of.and_then(|facts| facts.expires_at),
         "scope": of.map(|facts| facts.scope.as_str()),

@@ -23,6 +23,7 @@ mod metrics;
 mod open_sessions;
 mod openapi;
 mod origin;
+mod pending_return;
 mod plugins;
 mod problem;
 mod protection;

@@ -15,7 +15,8 @@ const SCOPE_BYTES_MAX: usize = 16 * 1024;
 const PROFILE_BYTES_MAX: usize = 64 * 1024;
 
 /// The state of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ConnectionStatus {
     /// It can be used.
     Active,

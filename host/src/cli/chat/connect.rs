@@ -12,6 +12,7 @@ use sallyport_runtime::{
     },
     services::Browser,
 };
+use sallyport_store::ConnectionStatus;
 use sallyport_terminal::{
     listing::{ListRow, list_lines},
     style::StyledLine,
@@ -82,8 +83,9 @@ impl InteractiveChat<'_> {
         let row = |service: &Arc<AccountService>| {
             let name = service.plugin.as_str();
             let of = connections.iter().find(|one| one.plugin_key == name);
-            let status = of.map_or("not connected", |facts| facts.status);
-            let connect = (status != "active").then(|| format!("/connect {name}"));
+            let status = of.map_or("not connected", |facts| facts.status.as_str());
+            let is_connected = of.is_some_and(|facts| facts.status == ConnectionStatus::Active);
+            let connect = (!is_connected).then(|| format!("/connect {name}"));
             let account = of.map(account_text).unwrap_or_default();
             ListRow::new([name, status, &connect.unwrap_or(account)])
         };

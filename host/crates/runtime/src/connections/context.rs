@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sallyport_connections::{Action, Definition};
 use sallyport_contract::text;
 use sallyport_policy::ActionRuleKind;
+use sallyport_store::ConnectionStatus;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -68,10 +69,12 @@ pub async fn connection_context(
     for definition in definitions.iter().filter(is_wanted) {
         let of = connections.iter().find(|one| one.plugin_key == definition.name.as_str());
         match (definition.needs_connection(), of.map(|one| one.status)) {
-            (false, _) | (true, Some("active")) => {
+            (false, _) | (true, Some(ConnectionStatus::Active)) => {
                 context.connected.push(full_text(definition, detail));
             }
-            (true, Some("expired")) => context.expired.push(short_text(definition, user)),
+            (true, Some(ConnectionStatus::Expired)) => {
+                context.expired.push(short_text(definition, user))
+            }
             (true, _) => context.available.push(short_text(definition, user)),
         }
     }

@@ -62,7 +62,7 @@ pub struct ConnectionFacts {
     /// The plugin as people call it.
     pub plugin_name: String,
     /// Its state.
-    pub status: &'static str,
+    pub status: ConnectionStatus,
     /// When the access token ends, in milliseconds since 1970.
     pub expires_at: Option<u64>,
     /// Whether it is refreshed by itself.
@@ -427,7 +427,7 @@ fn connection_facts(stored: StoredConnection) -> ConnectionFacts {
         user_id: connection.user_id,
         plugin_key: connection.plugin_key,
         plugin_name: connection.plugin_name,
-        status: status.as_str(),
+        status,
         expires_at: connection.tokens.expires_at_ms,
         has_refresh_token: connection.tokens.refresh_token.is_some(),
         scope: connection.tokens.scope,

@@ -24,6 +24,7 @@ use sallyport_runtime::{
     gate::now_ms,
     registry::RegisteredPlugin,
 };
+use sallyport_store::ConnectionStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,10 +34,11 @@ use self::pending::{PendingSignIn, ReturningParty, SignInRefusal};
 use crate::{
     access::{RequestCaller, caller_of_token},
     console::{CONNECT_COOKIE, NoticePage, answer_url, read_answer, show_notice},
+    pending_return::RETURN_TIME_MAX_MS,
     problem::{Problem, ProblemKind},
     request_body::JsonReply,
     server::Service,
-    sign_on::{BrowserIds, SignOnOutcome},
+    sign_on::SignOnOutcome,
 };
 
 /// The page of the console that shows connections.
@@ -154,9 +156,9 @@ fn served_connection(
 
 fn served_status(facts: &ConnectionFacts) -> ServedStatus {
     match facts.status {
-        "active" => ServedStatus::Connected,
-        "expired" => ServedStatus::Expired,
-        _ => ServedStatus::Disconnected,
+        ConnectionStatus::Active => ServedStatus::Connected,
+        ConnectionStatus::Expired => ServedStatus::Expired,
+        ConnectionStatus::Disconnected => ServedStatus::Disconnected,
     }
 }
 
@@ -181,7 +183,7 @@ pub(crate) async fn connect(
     let browser_id = service.sign_ins.add(begun, is_browser);
     let browser_id = browser_id
         .map_err(|_| Problem::new(ProblemKind::Internal, "the system has no random bytes"))?;
-    let place = SignInPlace { url, expires_ms: begun_ms + pending::SIGN_IN_TIME_MAX_MS };
+    let place = SignInPlace { url, expires_ms: begun_ms + RETURN_TIME_MAX_MS };
     let mut reply = JsonReply(place).into_response();
     if let Some(browser_id) = browser_id {
         let cookie = CONNECT_COOKIE.set(&headers, is_over_tls, browser_id.expose());
@@ -228,10 +230,7 @@ async fn finish(
     let answer = read_answer(query.unwrap_or_default()).ok_or(SignInRefusal::NoAnswer)?;
     let party = match &program {
         Some(caller) => ReturningParty::Program(caller),
-        None => ReturningParty::Browser(BrowserIds {
-            over_tls: CONNECT_COOKIE.find_over_tls(headers),
-            plain: CONNECT_COOKIE.find_plain(headers),
-        }),
+        None => ReturningParty::Browser(CONNECT_COOKIE.find_ids(headers)),
     };
     let begun = service.sign_ins.take(&answer.state, plugin, party, now_ms())?;
     if !begun.caller.is_valid(service) {

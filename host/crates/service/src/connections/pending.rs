@@ -4,36 +4,24 @@
 //! that has the token it was begun with. Whoever only knows a state, or makes somebody else open its
 //! address, can neither finish nor end it.
 
-use std::{
-    collections::HashMap,
-    io,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::io;
 
-use constant_time_eq::constant_time_eq;
 use http::StatusCode;
 use sallyport_contract::Secret;
 use sallyport_runtime::connections::login::PendingServerLogin;
 
 use crate::{
     access::RequestCaller,
+    pending_return::{BrowserIds, PendingReturns, ReturnRefusal},
     problem::{Problem, ProblemKind},
-    sign_on::BrowserIds,
     token_file::{hash_token, random_token},
 };
 
-/// Longest time for a sign-in.
-pub(super) const SIGN_IN_TIME_MAX_MS: u64 = 10 * 60 * 1000;
-
-/// Most sign-ins of one user that have begun. The oldest one makes room.
+/// Most sign-ins of one user that have begun.
 const OF_USER_MAX: usize = 16;
 
-/// Most sign-ins that have begun. The oldest one makes room.
-const TOTAL_MAX: usize = 1024;
-
-/// The sign-ins that have begun, by the hashes of their states.
-#[derive(Default)]
-pub(crate) struct PendingSignIns(Mutex<HashMap<[u8; 32], SignInEntry>>);
+/// The sign-ins that have begun, by the names of their users.
+pub(crate) struct PendingSignIns(PendingReturns<String, BegunByParty>);
 
 /// A sign-in that has begun.
 pub(super) struct PendingSignIn {
@@ -45,7 +33,7 @@ pub(super) struct PendingSignIn {
     pub(super) begun_ms: u64,
 }
 
-struct SignInEntry {
+struct BegunByParty {
     /// `None` if a program began it.
     browser_hash: Option<[u8; 32]>,
     sign_in: PendingSignIn,
@@ -115,6 +103,22 @@ impl From<SignInRefusal> for Problem {
     }
 }
 
+impl From<ReturnRefusal> for SignInRefusal {
+    fn from(refusal: ReturnRefusal) -> Self {
+        match refusal {
+            ReturnRefusal::UnknownState => Self::UnknownState,
+            ReturnRefusal::OtherParty => Self::OtherParty,
+            ReturnRefusal::TooLate => Self::TooLate,
+        }
+    }
+}
+
+impl Default for PendingSignIns {
+    fn default() -> Self {
+        Self(PendingReturns::new(OF_USER_MAX))
+    }
+}
+
 impl PendingSignIns {
     /// Adds a sign-in. For a browser, it returns what shows that this browser began it.
     ///
@@ -128,17 +132,9 @@ impl PendingSignIns {
     ) -> io::Result<Option<Secret>> {
         let browser_id = if is_browser { Some(random_token()?) } else { None };
         let browser_hash = browser_id.as_ref().map(|id| hash_token(id.expose()));
-        let state = hash_token(sign_in.login.state().expose());
-        let (now_ms, user) = (sign_in.begun_ms, sign_in.caller.user.name.clone());
-        let mut entries = self.lock();
-        entries.retain(|_, entry| entry.is_in_time(now_ms));
-        while entries.values().filter(|entry| entry.user() == user).count() >= OF_USER_MAX {
-            remove_oldest(&mut entries, Some(&user));
-        }
-        while entries.len() >= TOTAL_MAX {
-            remove_oldest(&mut entries, None);
-        }
-        entries.insert(state, SignInEntry { browser_hash, sign_in });
+        let (state, user) = (sign_in.login.state().clone(), sign_in.caller.user.name.clone());
+        let begun_ms = sign_in.begun_ms;
+        self.0.add(state.expose(), user, begun_ms, BegunByParty { browser_hash, sign_in });
         Ok(browser_id)
     }
 
@@ -150,49 +146,24 @@ impl PendingSignIns {
         party: ReturningParty<'_>,
         now_ms: u64,
     ) -> Result<PendingSignIn, SignInRefusal> {
-        let state = hash_token(state);
-        let mut entries = self.lock();
-        let entry = entries.get(&state).ok_or(SignInRefusal::UnknownState)?;
-        if entry.sign_in.login.plugin().as_str() != plugin {
-            return Err(SignInRefusal::UnknownState);
-        }
-        if !entry.belongs_to(&party) {
-            return Err(SignInRefusal::OtherParty);
-        }
-        let entry = entries.remove(&state).ok_or(SignInRefusal::UnknownState)?;
-        entry.is_in_time(now_ms).then_some(entry.sign_in).ok_or(SignInRefusal::TooLate)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], SignInEntry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let begun = self.0.take(state, now_ms, |begun| {
+            if begun.sign_in.login.plugin().as_str() != plugin {
+                return Err(ReturnRefusal::UnknownState);
+            }
+            begun.belongs_to(&party).then_some(()).ok_or(ReturnRefusal::OtherParty)
+        });
+        Ok(begun?.sign_in)
     }
 }
 
-impl SignInEntry {
-    fn user(&self) -> &str {
-        &self.sign_in.caller.user.name
-    }
-
-    fn is_in_time(&self, now_ms: u64) -> bool {
-        now_ms.saturating_sub(self.sign_in.begun_ms) < SIGN_IN_TIME_MAX_MS
-    }
-
+impl BegunByParty {
     fn belongs_to(&self, party: &ReturningParty<'_>) -> bool {
         match (party, &self.browser_hash) {
             (ReturningParty::Browser(ids), Some(hash)) => {
-                let shown = if self.sign_in.is_over_tls { ids.over_tls } else { ids.plain };
-                shown.map(hash_token).is_some_and(|shown| constant_time_eq(&shown, hash))
+                ids.have_hash(hash, self.sign_in.is_over_tls)
             }
             (ReturningParty::Program(caller), None) => caller.is_same(&self.sign_in.caller),
             _ => false,
         }
-    }
-}
-
-fn remove_oldest(entries: &mut HashMap<[u8; 32], SignInEntry>, user: Option<&str>) {
-    let of_user = entries.iter().filter(|(_, entry)| user.is_none_or(|user| entry.user() == user));
-    let oldest = of_user.min_by_key(|(_, entry)| entry.sign_in.begun_ms).map(|(state, _)| *state);
-    if let Some(oldest) = oldest {
-        entries.remove(&oldest);
     }
 }

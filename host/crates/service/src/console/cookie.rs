@@ -3,7 +3,7 @@
 
 use http::{HeaderMap, HeaderValue, header};
 
-use crate::protection::named_host;
+use crate::{pending_return::BrowserIds, protection::named_host};
 
 /// The prefix with which a browser takes a cookie only over TLS, and from this very host.
 const SECURE_PREFIX: &str = "__Host-";
@@ -44,13 +44,18 @@ impl ConsoleCookie {
         self.find_over_tls(headers).or_else(|| self.find_plain(headers))
     }
 
+    /// What a browser shows by this cookie.
+    pub(crate) fn find_ids<'h>(&self, headers: &'h HeaderMap) -> BrowserIds<'h> {
+        BrowserIds { over_tls: self.find_over_tls(headers), plain: self.find_plain(headers) }
+    }
+
     /// The value of the cookie that was set over TLS. A neighbour of the host cannot set it.
-    pub(crate) fn find_over_tls<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
+    pub(super) fn find_over_tls<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
         cookie_value(headers, &format!("{SECURE_PREFIX}{}", self.full_name(headers)))
     }
 
     /// The value of the cookie that was set without TLS.
-    pub(crate) fn find_plain<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
+    fn find_plain<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
         cookie_value(headers, &self.full_name(headers))
     }
 

@@ -28,9 +28,7 @@ use crate::{
     protection::named_host,
     request_body::JsonReply,
     server::Service,
-    sign_on::{
-        BrowserIds, PendingSignOn, SignOn, SignOnAnswer, SignOnOutcome, SignOnRefusal, SignOnStart,
-    },
+    sign_on::{PendingSignOn, SignOn, SignOnAnswer, SignOnOutcome, SignOnRefusal, SignOnStart},
 };
 
 /// Where the identity server sends the browser back to.
@@ -107,11 +105,7 @@ fn find_pending(
     query: &str,
 ) -> Result<(PendingSignOn, SignOnAnswer), SignOnRefusal> {
     let answer = read_answer(query).ok_or(SignOnRefusal::NoAnswer)?;
-    let browser = BrowserIds {
-        over_tls: SIGN_ON_COOKIE.find_over_tls(headers),
-        plain: SIGN_ON_COOKIE.find_plain(headers),
-    };
-    let pending = sign_on.take_pending(&answer, browser, now_ms())?;
+    let pending = sign_on.take_pending(&answer, SIGN_ON_COOKIE.find_ids(headers), now_ms())?;
     Ok((pending, answer))
 }
 

@@ -37,9 +37,9 @@ use sallyport_contract::{Secret, text};
 use serde_json::{Map, Value};
 use url::Url;
 
-use crate::role::ServiceUser;
+use crate::{pending_return::BrowserIds, role::ServiceUser};
 
-pub(crate) use pending::{BrowserIds, PendingSignOn};
+pub(crate) use pending::PendingSignOn;
 pub(crate) use refusal::SignOnRefusal;
 pub use settings::{SignOnSettings, SignOnSettingsError};
 

@@ -1,35 +1,22 @@
 //! The log-ins that have begun, each for one browser and one return.
-//!
-//! A log-in is found by its state, and belongs to the browser that has its cookie. The memory has
-//! the hashes of both. Whoever only knows a state can therefore neither finish nor end the log-in.
 
-use std::{
-    collections::HashMap,
-    io,
-    net::IpAddr,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{io, net::IpAddr};
 
-use constant_time_eq::constant_time_eq;
 use openidconnect::{Nonce, PkceCodeVerifier, RedirectUrl};
 use sallyport_contract::Secret;
 
 use super::SignOnRefusal;
-use crate::token_file::{hash_token, random_token};
+use crate::{
+    pending_return::{BrowserIds, PendingReturns, ReturnRefusal},
+    token_file::{hash_token, random_token},
+};
 
-/// Longest time for a log-in at the identity server.
-const PENDING_TIME_MAX_MS: u64 = 10 * 60 * 1000;
-
-/// Most log-ins that have begun at one address. Behind a proxy, that is all users. The oldest one
-/// makes room.
+/// Most log-ins that have begun at one address. Behind a proxy, that is all users.
 const OF_ADDRESS_MAX: usize = 128;
 
-/// Most log-ins that have begun. The oldest one makes room.
-const TOTAL_MAX: usize = 1024;
-
-/// The log-ins that have begun, by the hashes of their states.
-#[derive(Debug, Default)]
-pub(super) struct PendingSignOns(Mutex<HashMap<[u8; 32], PendingEntry>>);
+/// The log-ins that have begun.
+#[derive(Debug)]
+pub(super) struct PendingSignOns(PendingReturns<IpAddr, BegunInBrowser>);
 
 /// A log-in that has begun.
 #[derive(Debug)]
@@ -43,20 +30,16 @@ pub(crate) struct PendingSignOn {
     pub(super) begun_ms: u64,
 }
 
-/// What a browser shows of itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct BrowserIds<'c> {
-    /// Of a cookie that only this host can have set, over TLS.
-    pub(crate) over_tls: Option<&'c str>,
-    /// Of a cookie that a neighbour of the host can have set.
-    pub(crate) plain: Option<&'c str>,
+#[derive(Debug)]
+struct BegunInBrowser {
+    browser_hash: [u8; 32],
+    sign_on: PendingSignOn,
 }
 
-#[derive(Debug)]
-struct PendingEntry {
-    browser_hash: [u8; 32],
-    address: IpAddr,
-    sign_on: PendingSignOn,
+impl Default for PendingSignOns {
+    fn default() -> Self {
+        Self(PendingReturns::new(OF_ADDRESS_MAX))
+    }
 }
 
 impl PendingSignOns {
@@ -73,17 +56,8 @@ impl PendingSignOns {
         sign_on: PendingSignOn,
     ) -> io::Result<Secret> {
         let browser_id = random_token()?;
-        let now_ms = sign_on.begun_ms;
-        let mut entries = self.lock();
-        entries.retain(|_, entry| entry.sign_on.is_in_time(now_ms));
-        while entries.values().filter(|entry| entry.address == address).count() >= OF_ADDRESS_MAX {
-            remove_oldest(&mut entries, Some(address));
-        }
-        while entries.len() >= TOTAL_MAX {
-            remove_oldest(&mut entries, None);
-        }
         let browser_hash = hash_token(browser_id.expose());
-        entries.insert(hash_token(state), PendingEntry { browser_hash, address, sign_on });
+        self.0.add(state, address, sign_on.begun_ms, BegunInBrowser { browser_hash, sign_on });
         Ok(browser_id)
     }
 
@@ -94,34 +68,21 @@ impl PendingSignOns {
         browser: BrowserIds<'_>,
         now_ms: u64,
     ) -> Result<PendingSignOn, SignOnRefusal> {
-        let state = hash_token(state);
-        let mut entries = self.lock();
-        let entry = entries.get(&state).ok_or(SignOnRefusal::UnknownState)?;
-        let shown = if entry.sign_on.is_over_tls { browser.over_tls } else { browser.plain };
-        if !shown.map(hash_token).is_some_and(|hash| constant_time_eq(&hash, &entry.browser_hash)) {
-            return Err(SignOnRefusal::OtherBrowser);
+        let begun = self.0.take(state, now_ms, |begun| {
+            let is_same = browser.have_hash(&begun.browser_hash, begun.sign_on.is_over_tls);
+            is_same.then_some(()).ok_or(ReturnRefusal::OtherParty)
+        });
+        Ok(begun?.sign_on)
+    }
+}
+
+impl From<ReturnRefusal> for SignOnRefusal {
+    fn from(refusal: ReturnRefusal) -> Self {
+        match refusal {
+            ReturnRefusal::UnknownState => Self::UnknownState,
+            ReturnRefusal::OtherParty => Self::OtherBrowser,
+            ReturnRefusal::TooLate => Self::TooLate,
         }
-        let sign_on = entries.remove(&state).ok_or(SignOnRefusal::UnknownState)?.sign_on;
-        if sign_on.is_in_time(now_ms) { Ok(sign_on) } else { Err(SignOnRefusal::TooLate) }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], PendingEntry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl PendingSignOn {
-    fn is_in_time(&self, now_ms: u64) -> bool {
-        now_ms.saturating_sub(self.begun_ms) < PENDING_TIME_MAX_MS
-    }
-}
-
-fn remove_oldest(entries: &mut HashMap<[u8; 32], PendingEntry>, address: Option<IpAddr>) {
-    let of_address =
-        entries.iter().filter(|(_, entry)| address.is_none_or(|address| entry.address == address));
-    let oldest = of_address.min_by_key(|(_, entry)| entry.sign_on.begun_ms).map(|(key, _)| *key);
-    if let Some(oldest) = oldest {
-        entries.remove(&oldest);
     }
 }
 
@@ -130,6 +91,7 @@ mod tests {
     use openidconnect::PkceCodeChallenge;
 
     use super::*;
+    use crate::pending_return::{RETURN_TIME_MAX_MS, TOTAL_MAX};
 
     fn plain(id: &str) -> BrowserIds<'_> {
         BrowserIds { plain: Some(id), over_tls: None }
@@ -166,7 +128,7 @@ mod tests {
         assert_eq!(take("a", plain(&first), 1), Ok(()), "others have not ended it");
         assert_eq!(take("a", plain(&first), 1), Err(SignOnRefusal::UnknownState));
         assert_eq!(take("", plain(&first), 1), Err(SignOnRefusal::UnknownState));
-        assert_eq!(take("b", plain(&second), PENDING_TIME_MAX_MS), Err(SignOnRefusal::TooLate));
+        assert_eq!(take("b", plain(&second), RETURN_TIME_MAX_MS), Err(SignOnRefusal::TooLate));
         assert_eq!(take("b", plain(&second), 1), Err(SignOnRefusal::UnknownState));
     }
 
@@ -196,13 +158,13 @@ mod tests {
         for number in 0..2 * OF_ADDRESS_MAX as u64 {
             pending.add(&number.to_string(), address(1), sign_on(number)).unwrap();
         }
-        assert_eq!(pending.lock().len(), OF_ADDRESS_MAX + 1);
+        assert_eq!(pending.0.count(), OF_ADDRESS_MAX + 1);
         assert!(pending.take("quiet", plain(quiet.expose()), 1).is_ok());
         for number in 0..TOTAL_MAX as u32 {
             pending.add(&format!("x{number}"), address(number), sign_on(1000)).unwrap();
         }
-        assert_eq!(pending.lock().len(), TOTAL_MAX);
-        pending.add("late", address(7), sign_on(2 * PENDING_TIME_MAX_MS)).unwrap();
-        assert_eq!(pending.lock().len(), 1, "those that are too late take no memory");
+        assert_eq!(pending.0.count(), TOTAL_MAX);
+        pending.add("late", address(7), sign_on(2 * RETURN_TIME_MAX_MS)).unwrap();
+        assert_eq!(pending.0.count(), 1, "those that are too late take no memory");
     }
 }
