@@ -70,13 +70,22 @@ impl Gate {
     ///
     /// The store cannot be used.
     pub async fn budget_states(&self, user: &str) -> Result<Vec<BudgetState>, StoreError> {
+        self.states_of_budgets(user, |_| true).await
+    }
+
+    /// The budgets of a user that count some measures. What is used of the others is not read.
+    async fn states_of_budgets(
+        &self,
+        user: &str,
+        counts: impl Fn(BudgetMeasure) -> bool,
+    ) -> Result<Vec<BudgetState>, StoreError> {
         let policy = self.policy_store.current().policy;
         if !policy.has_budgets() {
             return Ok(Vec::new());
         }
         let budgets = policy.budgets_of(user, &self.login_groups(user).await);
         let (mut states, now_ms) = (Vec::with_capacity(budgets.len()), now_ms());
-        for budget in budgets {
+        for budget in budgets.into_iter().filter(|budget| counts(budget.measure)) {
             let span = PeriodSpan::around(budget.period, now_ms);
             let used = match &self.users {
                 Some(users) => users.usage_since(user, span.first_day).await?,
@@ -94,8 +103,8 @@ impl Gate {
     ///
     /// A budget is used up, or what is used cannot be read.
     pub async fn check_calls(&self, user: &str) -> Result<(), BudgetRefusal> {
-        let states = self.budget_states(user).await.map_err(|_| BudgetRefusal::Unreadable)?;
-        refuse_spent(states, |measure| measure == BudgetMeasure::Calls)
+        let states = self.states_of_budgets(user, |measure| measure == BudgetMeasure::Calls).await;
+        refuse_spent(states.map_err(|_| BudgetRefusal::Unreadable)?)
     }
 
     /// Counts an exchange of a user with a model, if a budget of the user depends on it.
@@ -153,11 +162,8 @@ impl Gate {
 }
 
 /// Refuses what a budget that is used up stops. Of several, the one that lasts longest is named.
-fn refuse_spent(
-    states: Vec<BudgetState>,
-    counts: impl Fn(BudgetMeasure) -> bool,
-) -> Result<(), BudgetRefusal> {
-    let spent = states.into_iter().filter(|state| counts(state.budget.measure) && state.is_spent());
+fn refuse_spent(states: Vec<BudgetState>) -> Result<(), BudgetRefusal> {
+    let spent = states.into_iter().filter(BudgetState::is_spent);
     match spent.max_by_key(|state| state.renews_ms) {
         Some(state) => Err(state.into_spent().into()),
         None => Ok(()),
@@ -232,11 +238,12 @@ pub(crate) struct GateAccount {
 impl SpendingAccount for GateAccount {
     async fn check(&self) -> Result<AccountState, BudgetRefusal> {
         self.gate.policy_store.check_files().await;
-        let states = self.gate.budget_states(&self.user).await;
+        let is_spending = |measure| measure != BudgetMeasure::Calls;
+        let states = self.gate.states_of_budgets(&self.user, is_spending).await;
         let states = states.map_err(|_| BudgetRefusal::Unreadable)?;
         let limits_cost =
             states.iter().any(|state| state.budget.measure == BudgetMeasure::MicroUsd);
-        refuse_spent(states, |measure| measure != BudgetMeasure::Calls)?;
+        refuse_spent(states)?;
         Ok(AccountState { limits_cost })
     }
 
