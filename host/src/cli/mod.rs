@@ -51,6 +51,7 @@ mod serve;
 mod serving;
 mod session;
 mod setup;
+mod start_pages;
 mod state;
 mod stream;
 mod telemetry;

@@ -11,10 +11,12 @@ use super::{
     output::CliOutput,
     plugin_reload::{PluginReload, PluginReloader},
     setup,
+    start_pages::release_start_pages,
 };
 
 /// Loads the plugins anew on SIGHUP, when their files change, and when they have been compiled, for as
-/// long as it is polled. `tool_count` counts the tools that clients get.
+/// long as it is polled, and gives back the memory of the start. `tool_count` counts the tools that
+/// clients get.
 pub(super) async fn keep_served_plugins(
     reloader: PluginReloader,
     host: &Host,
@@ -23,7 +25,9 @@ pub(super) async fn keep_served_plugins(
     out: &CliOutput,
 ) -> Infallible {
     let report = |reload: &PluginReload| print_reload(reload, host, tool_count(), out);
-    reloader.keep_plugins_current(host, flags, report).await
+    let reloading = reloader.keep_plugins_current(host, flags, report);
+    let (never, ()) = tokio::join!(reloading, release_start_pages());
+    never
 }
 
 /// Prints what a reload has changed. If nothing is known to have changed, problems that were printed

@@ -1,10 +1,12 @@
 //! `sallyport mcp` beside servers of the TypeScript and the Python SDK, with the same echo tool: from
-//! the start of the process to the first result, the middle of many calls, and the resident memory.
+//! the start of the process to the first result, the middle of many calls, and the resident memory at
+//! rest.
 
 use std::{
     fs,
     io::{BufRead, BufReader, Write},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -19,6 +21,10 @@ const STARTS: usize = 20;
 
 /// Calls of one server that runs, after as many that are not counted.
 const CALLS: usize = 2000;
+
+/// How long each server rests after its calls, before its memory is read. A server may give back what
+/// its start and its calls needed.
+const REST: Duration = Duration::from_secs(3);
 
 /// The figures of one server.
 #[derive(Default)]
@@ -74,6 +80,7 @@ fn measure_calls(command: Command, figures: &mut ServerFigures) -> Result<()> {
         server.call()?;
         figures.calls.push(begin.elapsed());
     }
+    thread::sleep(REST);
     figures.resident_kib = server.resident_kib()?;
     Ok(())
 }
@@ -82,8 +89,9 @@ impl ServerFigures {
     fn into_row(mut self, name: &str) -> NeighbourRow {
         let [first, call] = [&mut self.first_results, &mut self.calls].map(|times| median(times));
         let resident = self.resident_kib / 1024;
-        let detail =
-            format!("first result {first:.1?}, a call {call:.1?} (p50), {resident} MiB resident");
+        let detail = format!(
+            "first result {first:.1?}, a call {call:.1?} (p50), {resident} MiB resident at rest"
+        );
         NeighbourRow::new(true, format!("bench: {name}"), detail)
     }
 }
