@@ -47,17 +47,29 @@ pub fn shell_word(word: &str) -> String {
 /// the same value and a terminal obeys nothing.
 pub fn escape_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        if c == '\n' || !is_hidden(c) {
-            out.push(c);
-        } else {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                // Writing to a String cannot fail.
-                let _ = write!(out, "\\u{unit:04x}");
-            }
-        }
+    let mut rest = json;
+    loop {
+        // Nearly everything is visible ASCII, which is copied in one piece.
+        let is_visible = |byte: u8| (b' '..=b'~').contains(&byte);
+        let end = rest.bytes().position(|byte| !is_visible(byte)).unwrap_or(rest.len());
+        let (visible, tail) = rest.split_at(end);
+        out.push_str(visible);
+        let mut characters = tail.chars();
+        let Some(c) = characters.next() else { return out };
+        push_json_escaped(&mut out, c);
+        rest = characters.as_str();
     }
-    out
+}
+
+/// Appends a character of a JSON text, as a JSON escape if it is hidden.
+fn push_json_escaped(out: &mut String, c: char) {
+    if c == '\n' || !is_hidden(c) {
+        return out.push(c);
+    }
+    for unit in c.encode_utf16(&mut [0; 2]) {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "\\u{unit:04x}");
+    }
 }
 
 fn escape_except(text: &str, keep: impl Fn(char) -> bool) -> String {

@@ -273,7 +273,7 @@ impl McpConnection {
                     progress.report("waiting for an approval".to_owned()).await;
                     match question_way(context) {
                         QuestionWay::Request => {
-                            let answering = self.ask_client(question, &context.peer);
+                            let answering = Box::pin(self.ask_client(question, &context.peer));
                             progress.report_during(ASKING, answering).await;
                         }
                         QuestionWay::InputRequired => match self.park_call(call, question) {
@@ -406,16 +406,21 @@ impl McpConnection {
     }
 
     /// Does a part of a request, unless the client cancels it or the server stops.
-    pub(crate) async fn until_stopped<T>(
+    pub(crate) fn until_stopped<T>(
         &self,
         context: &RequestContext<RoleServer>,
         part: impl Future<Output = T>,
-    ) -> Result<T, ErrorData> {
+    ) -> impl Future<Output = Result<T, ErrorData>> {
+        // The future of a request has room for the largest part of any request and is moved several
+        // times, so the parts are elsewhere.
+        let part = Box::pin(part);
         let cancelled = || ErrorData::internal_error("the call was cancelled", None);
-        tokio::select! {
-            done = part => Ok(done),
-            () = context.ct.cancelled() => Err(cancelled()),
-            () = self.server.stop_token().cancelled() => Err(cancelled()),
+        async move {
+            tokio::select! {
+                done = part => Ok(done),
+                () = context.ct.cancelled() => Err(cancelled()),
+                () = self.server.stop_token().cancelled() => Err(cancelled()),
+            }
         }
     }
 

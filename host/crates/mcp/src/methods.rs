@@ -238,8 +238,9 @@ impl ServerHandler for McpConnection {
                 },
                 _ = ticks.tick(), if !subscriptions.is_empty() => false,
             };
-            let told = self.tell_listener(context.sink(), &subscriptions, is_change).await;
-            if told.is_err() {
+            // Elsewhere, because every request has the size of the largest one.
+            let telling = Box::pin(self.tell_listener(context.sink(), &subscriptions, is_change));
+            if telling.await.is_err() {
                 return Ok(());
             }
         }

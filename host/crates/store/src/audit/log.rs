@@ -16,7 +16,12 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use super::{AuditWriter, problem::AuditProblem, record::AuditRecord, writer::AuditWriterThread};
+use super::{
+    AuditWriter,
+    problem::AuditProblem,
+    record::{AuditRecord, QueuedRecord},
+    writer::AuditWriterThread,
+};
 use crate::error::StoreError;
 
 /// Most items in the queue. Thousands of calls can end while the disk is busy for a second; a
@@ -71,8 +76,8 @@ type DurabilityCallback = Box<dyn FnOnce(Result<(), AuditError>) + Send>;
 /// Something for the thread to write.
 #[derive(Default)]
 pub(super) struct WriteQueueItem {
-    /// The record as it is stored; `None` if the caller only waits for earlier records.
-    pub(super) line: Option<String>,
+    /// The record; `None` if the caller only waits for earlier records.
+    pub(super) record: Option<QueuedRecord>,
     /// Receives the result once the item is on the disk.
     pub(super) on_durable: Option<DurabilityCallback>,
 }
@@ -141,17 +146,16 @@ impl AuditLog {
             return Err(failure);
         }
         self.shared
-            .enqueue_item(WriteQueueItem { line: Some(record.into_line()), on_durable: None }, true)
+            .enqueue_item(WriteQueueItem { record: Some(record.into()), on_durable: None }, true)
     }
 
     /// Accepts the record of something that has already happened, and keeps it until it can be
     /// written. A failure to write it is reported by the next action and by the next flush.
     pub fn append_completed(&self, record: AuditRecord) {
         // Unbounded, because nothing new begins while records cannot be written.
-        let _ = self.shared.enqueue_item(
-            WriteQueueItem { line: Some(record.into_line()), on_durable: None },
-            false,
-        );
+        let _ = self
+            .shared
+            .enqueue_item(WriteQueueItem { record: Some(record.into()), on_durable: None }, false);
     }
 
     /// Accepts a record, and waits until it is on the disk. After a failure, makes the thread try
@@ -164,7 +168,7 @@ impl AuditLog {
         &self,
         record: AuditRecord,
     ) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
-        self.enqueue_and_wait(Some(record.into_line()))
+        self.enqueue_and_wait(Some(record.into()))
     }
 
     /// Waits until every accepted record is on the disk. Concurrent callers share one wait for the
@@ -181,12 +185,12 @@ impl AuditLog {
 
     fn enqueue_and_wait(
         &self,
-        line: Option<String>,
+        record: Option<QueuedRecord>,
     ) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
         let (notify, completion) = oneshot::channel();
         let notify: DurabilityCallback = Box::new(move |result| drop(notify.send(result)));
         let enqueued =
-            self.shared.enqueue_item(WriteQueueItem { line, on_durable: Some(notify) }, true);
+            self.shared.enqueue_item(WriteQueueItem { record, on_durable: Some(notify) }, true);
         async move {
             enqueued?;
             completion.await.unwrap_or(Err(AuditError::Ended))
@@ -207,7 +211,8 @@ impl AuditLog {
     pub fn flush(&self, timeout: Duration) -> Result<(), AuditError> {
         let (notify, completion) = mpsc::sync_channel(1);
         let notify: DurabilityCallback = Box::new(move |result| drop(notify.send(result)));
-        self.shared.enqueue_item(WriteQueueItem { line: None, on_durable: Some(notify) }, false)?;
+        self.shared
+            .enqueue_item(WriteQueueItem { record: None, on_durable: Some(notify) }, false)?;
         completion.recv_timeout(timeout).unwrap_or_else(|error| match error {
             mpsc::RecvTimeoutError::Disconnected => Err(AuditError::Ended),
             mpsc::RecvTimeoutError::Timeout => {
@@ -272,7 +277,7 @@ impl SharedWriteQueue {
             return Err(AuditError::QueueFull { records_max: QUEUE_RECORDS_MAX });
         }
         let is_awaited = item.on_durable.is_some();
-        state.unwritten += u64::from(item.line.is_some());
+        state.unwritten += u64::from(item.record.is_some());
         state.queue.push_back(item);
         state.is_urgent |= is_awaited;
         state.is_retried |= is_awaited;
@@ -309,7 +314,7 @@ impl SharedWriteQueue {
         let all = items.into_iter().chain(std::mem::take(&mut state.queue));
         let (with_waiters, kept): (Vec<_>, Vec<_>) =
             all.partition(|item| item.on_durable.is_some());
-        state.queue = kept.into_iter().filter(|item| item.line.is_some()).collect();
+        state.queue = kept.into_iter().filter(|item| item.record.is_some()).collect();
         state.unwritten = state.queue.len() as u64;
         state.failure = Some(failure.clone());
         (state.is_urgent, state.is_retried) = (false, false);

@@ -5,6 +5,7 @@
 //! so a record stays one record regardless of the foreign text in it.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use sallyport_contract::{
     CallReport, Decision, Outcome, ToolCallContext, ToolId, UserAnswer, text,
@@ -51,6 +52,13 @@ pub struct ArgumentsHash(String);
 /// The version of a record. Records of an unknown version are not read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecordVersion;
+
+/// A record that waits to be written. It becomes a line on the thread that writes, because a call
+/// would have to wait for that.
+pub(super) struct QueuedRecord {
+    record: Box<AuditRecord>,
+    line: OnceCell<String>,
+}
 
 /// One record. Unknown values are left empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -227,9 +235,24 @@ impl AuditRecord {
     }
 
     /// Renders the record as the line that is stored, cut to its size limits.
-    pub(crate) fn into_line(mut self) -> String {
-        size_limits::limit_record_size(&mut self);
-        render_line(&self)
+    #[cfg(test)]
+    pub(crate) fn into_line(self) -> String {
+        QueuedRecord::from(self).line().to_owned()
+    }
+}
+
+impl From<AuditRecord> for QueuedRecord {
+    /// Cuts the record to its size limits, so that what waits has a limit too.
+    fn from(mut record: AuditRecord) -> Self {
+        size_limits::limit_record_size(&mut record);
+        Self { record: Box::new(record), line: OnceCell::new() }
+    }
+}
+
+impl QueuedRecord {
+    /// The line that is stored.
+    pub(super) fn line(&self) -> &str {
+        self.line.get_or_init(|| render_line(&self.record))
     }
 }
 

@@ -12,6 +12,7 @@ use std::{
 use super::{
     AuditWriter,
     log::{SharedWriteQueue, WriteQueueItem},
+    record::QueuedRecord,
 };
 use crate::error::StoreError;
 
@@ -52,15 +53,16 @@ impl AuditWriterThread {
     }
 
     fn write_batch(&mut self, group: &mut WriteBatch) -> Result<(), StoreError> {
-        let lines: Vec<&str> = group.items.iter().filter_map(|item| item.line.as_deref()).collect();
+        let records = group.items.iter().filter_map(|item| item.record.as_ref());
+        let lines: Vec<&str> = records.map(QueuedRecord::line).collect();
         if !lines.is_empty() || !group.is_durable {
             self.shared.add_warnings(self.writer.append(&lines, group.is_durable)?);
             self.shared.mark_written(lines.len() as u64);
         }
         if !lines.is_empty() {
             self.unsynced_since.get_or_insert_with(Instant::now);
-            // If a later step fails, these lines must not be written twice.
-            group.items.iter_mut().for_each(|item| item.line = None);
+            // If a later step fails, these records must not be written twice.
+            group.items.iter_mut().for_each(|item| item.record = None);
         }
         if group.is_durable {
             self.shared.add_warnings(self.writer.sync()?);
