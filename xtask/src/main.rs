@@ -37,7 +37,7 @@ cargo xtask TASK
   selftest        the same for a list of everyday sentences; says what came of each
   test            set up and run every test
   check           formatting, lints, documentation and the rules of the house
-  ci              check, then test
+  ci              check, then test, then languages
   setup           add the wasm32-wasip2 target if it is missing
   plugins         build plugins-src into plugins-wasm
   guests          build the components that the tests run, and the plugins of docs/roles
@@ -90,7 +90,11 @@ fn dispatch_task(args: &[String]) -> Result<ExitCode> {
         "chat" | "run" | "selftest" => return start::start_sallyport(task, rest),
         "test" => build::run_all_tests()?,
         "check" => tidy::check_all()?,
-        "ci" => tidy::check_all().and_then(|()| build::run_all_tests())?,
+        "ci" => {
+            tidy::check_all()?;
+            build::run_all_tests()?;
+            languages::show_languages(&[])?;
+        }
         "setup" => build::install_target()?,
         "plugins" => build::build_plugins()?,
         "guests" => build::build_guests()?,

@@ -16,7 +16,12 @@ mod plain;
 mod program;
 mod readme;
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
 
 use anyhow::{Context, Result, ensure};
 
@@ -36,6 +41,8 @@ use crate::{
 struct PluginLanguage {
     /// The word of `--lang`.
     word: &'static str,
+    /// What builds it. Languages with the same tools follow one another.
+    tools: &'static str,
     /// Its name.
     name: &'static str,
     /// Folder of its conformance plugin.
@@ -44,14 +51,42 @@ struct PluginLanguage {
 
 /// All languages, in the order of the tables.
 const LANGUAGES: [PluginLanguage; 7] = [
-    PluginLanguage { word: "rust", name: "Rust", conformance: "tests/guests/conformance" },
-    PluginLanguage { word: "python", name: "Python", conformance: "sdk/python/conformance" },
-    PluginLanguage { word: "js", name: "JavaScript", conformance: "sdk/js/conformance" },
-    PluginLanguage { word: "ts", name: "TypeScript", conformance: "sdk/js/conformance-ts" },
-    PluginLanguage { word: "c", name: "C", conformance: "sdk/c/conformance" },
-    PluginLanguage { word: "cpp", name: "C++", conformance: "sdk/c/conformance-cpp" },
-    PluginLanguage { word: "go", name: "Go", conformance: "sdk/go/conformance" },
+    PluginLanguage {
+        word: "rust",
+        tools: "cargo",
+        name: "Rust",
+        conformance: "tests/guests/conformance",
+    },
+    PluginLanguage {
+        word: "python",
+        tools: "pip",
+        name: "Python",
+        conformance: "sdk/python/conformance",
+    },
+    PluginLanguage {
+        word: "js",
+        tools: "npm",
+        name: "JavaScript",
+        conformance: "sdk/js/conformance",
+    },
+    PluginLanguage {
+        word: "ts",
+        tools: "npm",
+        name: "TypeScript",
+        conformance: "sdk/js/conformance-ts",
+    },
+    PluginLanguage { word: "c", tools: "clang", name: "C", conformance: "sdk/c/conformance" },
+    PluginLanguage {
+        word: "cpp",
+        tools: "clang",
+        name: "C++",
+        conformance: "sdk/c/conformance-cpp",
+    },
+    PluginLanguage { word: "go", tools: "go", name: "Go", conformance: "sdk/go/conformance" },
 ];
+
+/// Languages that run at the same time, unless their times are wanted.
+const LANES: usize = 2;
 
 /// What one language did in each part. A part that a language does not have is absent.
 struct LanguageReport {
@@ -168,8 +203,8 @@ pub(crate) fn show_languages(args: &[String]) -> Result<()> {
         None => build_host()?,
     };
     let program = LanguageProgram::new(program)?;
-    let run = |language| LanguageReport::run(language, &program);
-    let reports: Vec<LanguageReport> = args.languages.into_iter().map(run).collect();
+    let lanes = if args.writes { 1 } else { LANES };
+    let reports = run_in_lanes(&args.languages, &program, lanes);
     let tables = page::tables(&reports)?;
     tables.iter().for_each(|table| println!("{}", table.text));
     if args.writes {
@@ -182,6 +217,33 @@ pub(crate) fn show_languages(args: &[String]) -> Result<()> {
         .collect();
     ensure!(failed.is_empty(), "these failed: {}", failed.join(", "));
     Ok(())
+}
+
+/// Runs each language in one of several lanes. The first language with some tools installs them, so
+/// the others with the same tools come after it, in the same lane.
+fn run_in_lanes(
+    languages: &[PluginLanguage],
+    program: &LanguageProgram,
+    lanes: usize,
+) -> Vec<LanguageReport> {
+    let groups = Mutex::new(languages.chunk_by(|one, next| one.tools == next.tools));
+    let next_group = || groups.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let run_lane = || -> Vec<LanguageReport> {
+        let groups = std::iter::from_fn(next_group);
+        groups.flatten().map(|language| LanguageReport::run(*language, program)).collect()
+    };
+    let mut reports: Vec<LanguageReport> = thread::scope(|scope| {
+        let lanes: Vec<_> = (0..lanes).map(|_| scope.spawn(run_lane)).collect();
+        lanes
+            .into_iter()
+            .flat_map(|lane| lane.join().expect("a lane panics on no result"))
+            .collect()
+    });
+    let place = |report: &LanguageReport| {
+        languages.iter().position(|language| language.word == report.language.word)
+    };
+    reports.sort_by_key(place);
+    reports
 }
 
 #[cfg(test)]

@@ -71,6 +71,9 @@ impl LanguageProgram {
             home.path().join(".cargo/config.toml"),
             format!("[build]\ntarget-dir = {compiled:?}\n"),
         )?;
+        let programs = home.path().join("bin");
+        fs::create_dir(&programs)?;
+        std::os::unix::fs::symlink(&program, programs.join("sallyport"))?;
         Ok(Self { program, home })
     }
 
@@ -101,11 +104,6 @@ impl LanguageProgram {
         home: &Path,
     ) -> Result<&'c mut Command> {
         let programs = self.home.path().join("bin");
-        fs::create_dir_all(&programs)?;
-        let link = programs.join("sallyport");
-        if link.symlink_metadata().is_err() {
-            std::os::unix::fs::symlink(&self.program, link)?;
-        }
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::iter::once(programs).chain(std::env::split_paths(&path));
         command.env("PATH", std::env::join_paths(folders)?);
