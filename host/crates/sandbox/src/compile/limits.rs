@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 const TIME_MAX: Duration = Duration::from_secs(120);
 
 /// Most processor time of one compilation, over all its threads. The largest honest components,
-/// each a whole interpreter, need half of it. A refusal is remembered, so the worst component costs
-/// this much only once. A debug build of the host compiles more slowly, so it gets more.
-const CPU_TIME_MAX: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 20 });
+/// each a whole interpreter, need a quarter of it, and half on a slow or busy machine. A refusal is
+/// remembered, so the worst component costs this much only once.
+const CPU_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Most memory of one compilation, in bytes. A component with a Python interpreter needs a fifth of
 /// it.
