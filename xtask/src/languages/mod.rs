@@ -234,10 +234,7 @@ fn run_in_lanes(
     };
     let mut reports: Vec<LanguageReport> = thread::scope(|scope| {
         let lanes: Vec<_> = (0..lanes).map(|_| scope.spawn(run_lane)).collect();
-        lanes
-            .into_iter()
-            .flat_map(|lane| lane.join().expect("a lane panics on no result"))
-            .collect()
+        lanes.into_iter().flat_map(|lane| lane.join().expect("no lane panics")).collect()
     });
     let place = |report: &LanguageReport| {
         languages.iter().position(|language| language.word == report.language.word)

@@ -412,7 +412,7 @@ impl McpConnection {
         part: impl Future<Output = T>,
     ) -> impl Future<Output = Result<T, ErrorData>> {
         // The future of a request has room for the largest part of any request and is moved several
-        // times, so the parts are elsewhere.
+        // times, so the parts are boxed.
         let part = Box::pin(part);
         let cancelled = || ErrorData::internal_error("the call was cancelled", None);
         async move {

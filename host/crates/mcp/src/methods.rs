@@ -238,7 +238,7 @@ impl ServerHandler for McpConnection {
                 },
                 _ = ticks.tick(), if !subscriptions.is_empty() => false,
             };
-            // Elsewhere, because every request has the size of the largest one.
+            // Boxed, because every request has the size of the largest one.
             let telling = Box::pin(self.tell_listener(context.sink(), &subscriptions, is_change));
             if telling.await.is_err() {
                 return Ok(());

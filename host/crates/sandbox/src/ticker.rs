@@ -19,9 +19,9 @@ use crate::mutex::lock_mutex;
 /// waits for its turn for about ten of them.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
-/// Ticks without a guest after which the thread sleeps. Calls often follow one another at once, and
+/// Ticks for which the thread goes on after the last guest. Calls often follow one another at once, and
 /// to wake the thread costs each of them time.
-const IDLE_TICKS_MAX: u32 = 20;
+const TICKS_AFTER_GUEST: u32 = 20;
 
 /// Advances the epochs of engines while at least one [`EpochTickerGuard`] is held.
 pub(crate) struct EpochTicker {
@@ -38,8 +38,8 @@ struct EpochTickerShared {
 struct EpochTickerState {
     running: usize,
     closed: bool,
-    /// Ticks since a guest ran.
-    idle_ticks: u32,
+    /// Ticks without a guest until the thread sleeps.
+    ticks_left: u32,
     /// Whether the thread sleeps until a guest runs.
     is_asleep: bool,
     engines: Vec<Engine>,
@@ -76,7 +76,7 @@ impl EpochTicker {
     pub(crate) fn register_guest(&self) -> EpochTickerGuard {
         let mut state = lock_mutex(&self.shared.state);
         state.running += 1;
-        state.idle_ticks = 0;
+        state.ticks_left = TICKS_AFTER_GUEST;
         let wakes_thread = std::mem::take(&mut state.is_asleep);
         drop(state);
         if wakes_thread {
@@ -95,7 +95,7 @@ impl EpochTickerShared {
     /// Waits until a guest runs, unless one ran a moment ago. Returns false if the ticker is closed.
     fn wait_for_guests(&self) -> bool {
         let mut state = lock_mutex(&self.state);
-        state.is_asleep = state.is_idle();
+        state.is_asleep = state.running == 0 && state.ticks_left == 0;
         let asleep = |state: &mut EpochTickerState| state.is_asleep && !state.closed;
         let state = self.changed.wait_while(state, asleep).unwrap_or_else(PoisonError::into_inner);
         !state.closed
@@ -103,13 +103,11 @@ impl EpochTickerShared {
 }
 
 impl EpochTickerState {
-    fn is_idle(&self) -> bool {
-        self.running == 0 && self.idle_ticks >= IDLE_TICKS_MAX
-    }
-
     fn advance_epochs(&mut self) {
         self.engines.iter().for_each(Engine::increment_epoch);
-        self.idle_ticks = if self.running == 0 { self.idle_ticks.saturating_add(1) } else { 0 };
+        if self.running == 0 {
+            self.ticks_left = self.ticks_left.saturating_sub(1);
+        }
     }
 }
 

@@ -4,8 +4,7 @@
 //! are left out. Characters that a terminal would interpret or a reader could not see are escaped,
 //! so a record stays one record regardless of the foreign text in it.
 
-use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::{borrow::Cow, cell::OnceCell};
 
 use sallyport_contract::{
     CallReport, Decision, Outcome, ToolCallContext, ToolId, UserAnswer, text,
@@ -53,8 +52,8 @@ pub struct ArgumentsHash(String);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RecordVersion;
 
-/// A record that waits to be written. It becomes a line on the thread that writes, because a call
-/// would have to wait for that.
+/// A record that waits to be written. It becomes a line on the thread that writes, so that no call
+/// waits for that.
 pub(super) struct QueuedRecord {
     record: Box<AuditRecord>,
     line: OnceCell<String>,
