@@ -87,9 +87,11 @@ fn the_process_stays_within_its_bound_whatever_a_guest_does() {
     ];
     for (tool, arguments) in rows {
         let args = ["call", &format!("hostile.{tool}"), &arguments.to_string()];
-        let (_, peak) = peak_bytes(&home, &args);
+        // On a busy machine, a short run can be over before it is looked at a second time.
+        let mut peaks = (0..3).map(|_| peak_bytes(&home, &args).1);
+        let peak = peaks.find(|peak| *peak > 1 << 20);
+        let peak = peak.unwrap_or_else(|| panic!("{tool}: nothing was measured"));
         let mib = peak >> 20;
-        assert!(peak > 1 << 20, "{tool}: nothing was measured");
         assert!(peak <= HOST_BYTES_MAX + GUEST_BYTES, "{tool}: {mib} MiB");
     }
 }
