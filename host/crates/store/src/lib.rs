@@ -49,9 +49,13 @@ pub mod tasks;
 pub mod timers;
 pub mod users;
 
+mod clock;
 mod error;
+mod private_files;
+mod process;
 mod sqlite;
 mod store;
+mod text_index;
 
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,8 @@
 //! recall reports how many memories were left out. Without vectors, the words of the texts are
 //! searched.
 
+pub(crate) mod vector;
+
 use sallyport_contract::async_trait;
 
 use crate::error::StoreError;
@@ -214,7 +216,7 @@ pub trait MemoryStore: Send + Sync {
 }
 
 impl StoredMemoryKind {
-    pub(crate) const ALL: [Self; 2] = [Self::Initial, Self::Turn];
+    const ALL: [Self; 2] = [Self::Initial, Self::Turn];
 
     /// The kind in one word.
     pub fn as_str(self) -> &'static str {
@@ -222,5 +224,10 @@ impl StoredMemoryKind {
             Self::Initial => "initial",
             Self::Turn => "turn",
         }
+    }
+
+    /// The kind with this word.
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
 }

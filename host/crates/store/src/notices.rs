@@ -11,6 +11,8 @@
 //! message, the oldest rows become one row that only counts them. A message can also be gathered
 //! from the start, with a time before which it is not shown.
 
+pub(crate) mod pending;
+
 use std::time::Duration;
 
 use sallyport_contract::{

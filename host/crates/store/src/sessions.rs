@@ -24,13 +24,29 @@ use serde::Serialize;
 use crate::error::{StoreError, check_length};
 
 /// Longest id. Leaves room for a time and enough random characters in any usual notation.
-pub(crate) const ID_BYTES_MAX: usize = 64;
+const ID_BYTES_MAX: usize = 64;
 
 /// Longest name of a user. The host assigns it.
 const USER_BYTES_MAX: usize = 1024;
 
+/// Most records of one session. A turn makes some tens, so this is enough for years. A process that
+/// continues a session keeps all of them in memory.
+pub(crate) const RECORDS_MAX: u64 = 100_000;
+
+/// Most records per page.
+pub(crate) const PAGE_RECORDS_MAX: u32 = 256;
+
+/// Bytes of bodies after which a page ends. A single body may be far longer.
+pub(crate) const PAGE_BYTES: usize = 1 << 20;
+
+/// Longest query. Users type a few words; each costs a walk through the index.
+pub(crate) const QUERY_BYTES_MAX: usize = 1024;
+
+/// Most ids that are named when a prefix is ambiguous. More would not help the user to choose.
+pub(crate) const CANDIDATES_MAX: usize = 5;
+
 /// Longest title. A list shows one line per session.
-pub(crate) const TITLE_CHARS_MAX: usize = 120;
+const TITLE_CHARS_MAX: usize = 120;
 
 /// Longest name of a model. The names in a large registry are half as long.
 const MODEL_BYTES_MAX: usize = 256;
@@ -362,4 +378,39 @@ pub(crate) fn check_id(id: &str) -> Result<(), StoreError> {
 /// The name is too long.
 pub(crate) fn check_model(name: &str) -> Result<(), StoreError> {
     check_length("the name of a model", name, MODEL_BYTES_MAX)
+}
+
+/// The error for an id that no session has.
+pub(crate) fn missing_session_error(id: &str) -> StoreError {
+    StoreError::SessionNotFound { id: id.chars().take(ID_BYTES_MAX).collect() }
+}
+
+/// Cuts a title to its longest length, with an ellipsis at the end.
+pub(crate) fn truncate_title(title: &str) -> String {
+    match title.char_indices().nth(TITLE_CHARS_MAX) {
+        None => title.to_owned(),
+        Some(_) => title.chars().take(TITLE_CHARS_MAX - 1).chain(['…']).collect(),
+    }
+}
+
+/// Chooses the session that a prefix means. `found` are the first few whose ids begin with it, in
+/// order.
+///
+/// # Errors
+///
+/// There is none, or there are several.
+pub(crate) fn choose_by_prefix(
+    mut found: Vec<StoredSession>,
+    prefix: &str,
+) -> Result<StoredSession, StoreError> {
+    if prefix.is_empty() || found.is_empty() {
+        return Err(missing_session_error(prefix));
+    }
+    // An id that equals the prefix sorts before the longer ones.
+    if found[0].id == prefix || found.len() == 1 {
+        return Ok(found.swap_remove(0));
+    }
+    let mut candidates: Vec<String> = found.into_iter().map(|session| session.id).collect();
+    candidates.truncate(CANDIDATES_MAX);
+    Err(StoreError::AmbiguousSessionPrefix { prefix: prefix.to_owned(), candidates })
 }

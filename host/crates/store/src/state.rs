@@ -8,7 +8,7 @@
 
 use sallyport_contract::{
     async_trait,
-    services::{DataOwner, StateStore, StateStoreError},
+    services::{DataOwner, StateStore, StateStoreError, StateWrite, WriteCondition},
 };
 
 use crate::error::StoreError;
@@ -38,4 +38,42 @@ impl From<StoreError> for StateStoreError {
     fn from(error: StoreError) -> Self {
         Self::Unavailable(error.to_string())
     }
+}
+
+/// Checks a write against the version and the bytes that its owner would have then.
+///
+/// # Errors
+///
+/// The key is not as expected, or the value exceeds the quota.
+pub(crate) fn check_write(
+    write: &StateWrite,
+    current_version: Option<u64>,
+    bytes: u64,
+) -> Result<(), StateStoreError> {
+    let fits = match write.expected {
+        WriteCondition::Anything => true,
+        WriteCondition::Nothing => current_version.is_none(),
+        WriteCondition::Version(version) => current_version == Some(version),
+    };
+    if !fits {
+        return Err(StateStoreError::Conflict { current_version });
+    }
+    if bytes > write.quota_bytes {
+        return Err(StateStoreError::QuotaReached { needed: bytes, quota: write.quota_bytes });
+    }
+    Ok(())
+}
+
+/// Returns when a value that is written now expires, in milliseconds since 1970.
+pub(crate) fn expiry_ms(write: &StateWrite, now_ms: u64) -> Option<u64> {
+    let lifetime = write.expires_in?;
+    Some(now_ms.saturating_add(u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX)))
+}
+
+/// Returns the upper bound of the names with a prefix. The last byte of UTF-8 text is never 255, so
+/// it can be incremented.
+pub(crate) fn prefix_upper_bound(prefix: &str) -> Option<Vec<u8>> {
+    let mut end = prefix.as_bytes().to_vec();
+    *end.last_mut()? += 1;
+    Some(end)
 }

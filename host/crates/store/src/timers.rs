@@ -16,6 +16,8 @@
 //! A clock that steps back does not fire a timer a second time: the timer's next time is stored in
 //! its row.
 
+pub(crate) mod row;
+
 use sallyport_contract::{
     async_trait,
     services::{StoredTimer, TimerError, TimerFiring, TimerStore},

@@ -20,13 +20,13 @@
 //!
 //! **What a crash may leave.** The head only names records that are on the disk. So a killed
 //! process, a full disk or a power failure never leaves a log that ends before its head (see
-//! `sqlite/audit/head.rs`), and no problem is reported.
+//! `audit/chain/head.rs`), and no problem is reported.
 //!
 //! A log that does not end as it should is continued after a record of the damage. Every later
 //! check reports the damage at that place, even after the place itself has been pruned.
 //!
-//! Suggested reading order: [`record`], [`log`], `writer.rs`, then in `sqlite/audit/`: `link.rs`,
-//! `head.rs`, `chain.rs`, `verify.rs`.
+//! Suggested reading order: [`record`], [`log`], `writer.rs`, in `chain/`: `link.rs`, `head.rs`,
+//! then in `sqlite/audit/`: `chain.rs`, `verify.rs`.
 
 pub mod effect;
 pub mod filter;
@@ -34,6 +34,7 @@ pub mod log;
 pub mod problem;
 pub mod record;
 
+pub(crate) mod chain;
 mod size_limits;
 mod writer;
 

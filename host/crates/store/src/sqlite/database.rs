@@ -13,8 +13,8 @@ use rusqlite::{
 };
 use sallyport_contract::PluginName;
 
-use super::{audit, memories, migration, private_files, transaction_error};
-use crate::error::StoreError;
+use super::{audit, memories, migration, transaction_error};
+use crate::{error::StoreError, private_files};
 
 /// The database, within the folder.
 pub(crate) const FILE: &str = "store.sqlite3";

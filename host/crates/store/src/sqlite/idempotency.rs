@@ -10,7 +10,6 @@ use sallyport_contract::async_trait;
 use super::{
     SqliteStore,
     database::{foreign_value_error, to_sql_integer},
-    process::{self, ProcessIdentity, ProcessLiveness},
     transaction_error::TransactionError,
 };
 use crate::{
@@ -19,6 +18,7 @@ use crate::{
         IdempotencyKey, IdempotencyStore, KEY_AGE_MS_MAX, KEYS_MAX, KEYS_OF_USER_MAX, KeyState,
         KeyedReply, KnownKey,
     },
+    process::{self, ProcessIdentity, ProcessLiveness},
 };
 
 /// The table. A key without a status has not ended, and one without a process is cut off.

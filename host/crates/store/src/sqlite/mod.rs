@@ -20,21 +20,17 @@ mod users;
 
 pub(crate) mod database;
 pub(crate) mod migration;
-pub(crate) mod private_files;
-pub(crate) mod process;
-pub(crate) mod text_index;
 pub(crate) mod transaction_error;
 
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::SystemTime,
 };
 
 use rusqlite::Connection;
 
 use self::transaction_error::TransactionError;
-use crate::error::StoreError;
+use crate::{clock, error::StoreError, private_files};
 
 /// A database in one folder, whose contents outlive the process. Clones share one connection.
 #[derive(Clone)]
@@ -59,7 +55,7 @@ impl SqliteStore {
         let folder = private_files::ensure_private_folder(folder)?;
         private_files::check_private_file(&folder.join(database::FILE))?;
         let shared = Arc::new(SharedConnection { folder, connection: Mutex::new(None) });
-        Ok(Self { shared, clock: Arc::new(current_time_ms) })
+        Ok(Self { shared, clock: Arc::new(clock::current_time_ms) })
     }
 
     /// The folder, with symbolic links resolved.
@@ -136,10 +132,4 @@ impl SqliteStore {
         };
         work(slot.insert(connection)).map_err(|error| error.into_store_error(self.folder()))
     }
-}
-
-/// Returns the time in milliseconds since 1970. It may step back.
-pub(crate) fn current_time_ms() -> u64 {
-    let elapsed = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
 }

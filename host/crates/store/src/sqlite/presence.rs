@@ -6,11 +6,11 @@ use sallyport_contract::async_trait;
 use super::{
     SqliteStore,
     database::{from_sql_integer, to_sql_integer},
-    process::{self, ProcessIdentity, ProcessLiveness},
 };
 use crate::{
     error::StoreError,
     presence::{HEARTBEAT_AGE_MS_MAX, OpenSession, SessionPresence},
+    process::{self, ProcessIdentity, ProcessLiveness},
 };
 
 /// The table of open sessions.

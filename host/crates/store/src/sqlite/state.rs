@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params, types::Type};
 use sallyport_contract::{
     async_trait,
-    services::{DataOwner, StateStore, StateStoreError, StateWrite, StoredValue, WriteCondition},
+    services::{DataOwner, StateStore, StateStoreError, StateWrite, StoredValue},
 };
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     error::StoreError,
-    state::{PersistentStateStore, StateOwner},
+    state::{PersistentStateStore, StateOwner, check_write, expiry_ms, prefix_upper_bound},
 };
 
 /// The tables of state. An owner's row stays when its keys are gone, because versions must not
@@ -105,9 +105,7 @@ impl StateStore for SqliteStore {
         write: StateWrite,
     ) -> Result<u64, StateStoreError> {
         let (owner, key, now_ms) = (owner.clone(), key.to_owned(), self.now_ms());
-        let expires_ms = write
-            .expires_in
-            .map(|time| now_ms.saturating_add(u64::try_from(time.as_millis()).unwrap_or(u64::MAX)));
+        let expires_ms = expiry_ms(&write, now_ms);
         let written = self.write(move |connection| {
             purge_expired(connection, now_ms)?;
             set_value(connection, &owner, &key, &write, expires_ms)
@@ -192,7 +190,7 @@ fn set_value(
     let present = find_key_row(connection, owner.key, key)?;
     let had = present.as_ref().map_or(0, |present| present.bytes);
     let bytes = owner.bytes.saturating_sub(had).saturating_add(entry_bytes(key, &write.value));
-    if let Err(refused) = check_write(write, present.as_ref(), bytes) {
+    if let Err(refused) = check_write(write, present.map(|present| present.version), bytes) {
         return Ok(Err(refused));
     }
     let version = owner.version + 1;
@@ -204,37 +202,6 @@ fn set_value(
     let sql = "UPDATE state_owner SET version = ?2, bytes = ?3 WHERE key = ?1";
     connection.execute(sql, (owner.key, to_sql_integer(version), to_sql_integer(bytes)))?;
     Ok(Ok(version))
-}
-
-/// # Errors
-///
-/// The key is not as expected, or the value exceeds the quota.
-fn check_write(
-    write: &StateWrite,
-    present: Option<&StateKeyRow>,
-    bytes: u64,
-) -> Result<(), StateStoreError> {
-    let present = present.map(|present| present.version);
-    let fits = match write.expected {
-        WriteCondition::Anything => true,
-        WriteCondition::Nothing => present.is_none(),
-        WriteCondition::Version(version) => present == Some(version),
-    };
-    if !fits {
-        return Err(StateStoreError::Conflict { current_version: present });
-    }
-    if bytes > write.quota_bytes {
-        return Err(StateStoreError::QuotaReached { needed: bytes, quota: write.quota_bytes });
-    }
-    Ok(())
-}
-
-/// Returns the upper bound of the names with a prefix. The last byte of UTF-8 text is never 255, so
-/// it can be incremented.
-fn prefix_upper_bound(prefix: &str) -> Option<Vec<u8>> {
-    let mut end = prefix.as_bytes().to_vec();
-    *end.last_mut()? += 1;
-    Some(end)
 }
 
 fn key_from_bytes(bytes: Vec<u8>) -> rusqlite::Result<String> {

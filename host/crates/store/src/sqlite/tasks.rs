@@ -6,11 +6,11 @@ use sallyport_contract::async_trait;
 use super::{
     SqliteStore,
     database::{from_sql_integer, to_sql_integer},
-    process::{self, ProcessIdentity, ProcessLiveness},
     transaction_error::TransactionError,
 };
 use crate::{
     error::StoreError,
+    process::{self, ProcessIdentity, ProcessLiveness},
     tasks::{NewTask, StoredTask, TASKS_MAX, TaskEnd, TaskState, TaskStore},
 };
 

@@ -18,7 +18,8 @@ use tokio::runtime::{self, Runtime};
 use crate::{
     AuditEntry, AuditFilter, AuditKind, AuditLog, AuditRecord, AuditVerification, HostStore,
     audit::HostUser,
-    sqlite::{SqliteStore, database::FILE, process::ProcessIdentity},
+    process::ProcessIdentity,
+    sqlite::{SqliteStore, database::FILE},
 };
 
 mod approvals;

@@ -7,25 +7,31 @@
 //! first, in a commit of its own. The head is not written before that commit, so if the process is
 //! killed in between, the next one finds the damage again.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Transaction};
 
-use super::{
-    head::{AuditHead, HeadFileContent},
-    key::AuditKey,
-    link::ChainLink,
-    remark::{AuditRemark, ChainStart},
-    row::{self, AuditRow},
-};
+use super::row;
 use crate::{
-    audit::AuditProblem,
+    audit::{
+        AuditProblem,
+        chain::{
+            AuditRow,
+            head::{AuditHead, HeadFileContent, LogView},
+            key::AuditKey,
+            link::ChainLink,
+            remark::{AuditRemark, ChainStart},
+        },
+    },
     error::StoreError,
     sqlite::{
         database::{self, Durability},
         transaction_error::TransactionError,
     },
 };
+
+/// The head, within the folder.
+const HEAD_FILE: &str = "audit.head";
 
 /// How often the writer inspects a log again, after mending it, before it gives up. Two processes
 /// that find it broken at the same time may see each other's half-finished work; no other process
@@ -76,11 +82,11 @@ pub(super) fn advance_head(
     // A missing key, or a foreign file instead of the head, is reported by the next check of the
     // log.
     let Some(key) = AuditKey::load(folder)? else { return Ok(()) };
-    match AuditHead::read_file(folder, Some(&key))? {
+    match AuditHead::read_file(&head_path(folder), Some(&key))? {
         HeadFileContent::Head(head) if head.last.seq >= last.seq => Ok(()),
         HeadFileContent::Foreign => Ok(()),
         HeadFileContent::Head(_) | HeadFileContent::Nothing => {
-            Ok(AuditHead { last }.write_file(folder, &key)?)
+            Ok(AuditHead { last }.write_file(&head_path(folder), &key)?)
         }
     }
 }
@@ -140,8 +146,8 @@ pub(super) fn load_key_and_check_head(
     let transaction = database::begin_transaction(connection)?;
     let key = AuditKey::load(folder)?;
     let end = row::read_last_link(&transaction)?;
-    let problem =
-        AuditHead::read_file(folder, key.as_ref())?.compare_with_log(&transaction, end)?;
+    let problem = AuditHead::read_file(&head_path(folder), key.as_ref())?
+        .compare_with_log::<Connection>(&transaction, end)?;
     Ok((key, problem))
 }
 
@@ -166,12 +172,12 @@ impl<'c> ChainAppender<'c> {
         let transaction = database::begin_transaction(connection)?;
         let key = AuditKey::load_or_create(folder)?;
         let end = row::read_last_link(&transaction)?;
-        let mut head = AuditHead::read_file(folder, Some(&key))?;
+        let mut head = AuditHead::read_file(&head_path(folder), Some(&key))?;
         if head == HeadFileContent::Nothing && end == ChainLink::GENESIS {
             // Written before the first record, because a crash right after that record would
             // otherwise look like a removed head.
             let first = AuditHead { last: ChainLink::GENESIS };
-            first.write_file(folder, &key)?;
+            first.write_file(&head_path(folder), &key)?;
             head = HeadFileContent::Head(first);
         }
         Ok(Self { folder, connection, transaction, key, head, begin: end, end })
@@ -208,7 +214,7 @@ impl<'c> ChainAppender<'c> {
     /// Checks the end of the log: whether the last record is intact, and whether it is the last
     /// one.
     fn find_end_problems(&self) -> Result<Vec<AuditProblem>, TransactionError> {
-        let head_problem = self.head.compare_with_log(&self.transaction, self.end)?;
+        let head_problem = self.head.compare_with_log::<Connection>(&self.transaction, self.end)?;
         let last = check_last_record(&self.transaction, &self.key)?;
         Ok(head_problem.into_iter().chain(last).collect())
     }
@@ -219,7 +225,7 @@ impl<'c> ChainAppender<'c> {
         let last = self.commit()?;
         let _locked = database::begin_transaction(connection)?;
         // Overwrites any head: the record that was just written states what was wrong with it.
-        Ok(AuditHead { last }.write_file(folder, &AuditKey::load_or_create(folder)?)?)
+        Ok(AuditHead { last }.write_file(&head_path(folder), &AuditKey::load_or_create(folder)?)?)
     }
 
     fn finish_append(self) -> Result<ChainLink, TransactionError> {
@@ -258,11 +264,27 @@ fn check_last_record(
     let Some(last) = rows.first() else { return Ok(None) };
     let previous = match rows.get(1) {
         Some(AuditRow { link, .. }) => *link,
-        None => ChainStart::find_start(connection, last.link.seq)?.link,
+        None => row::find_start(connection, last.link.seq)?.link,
     };
     let fits = key.hash_record(&previous.hash, last.link.seq, &last.text) == last.link.hash;
     let what = "the last one, and changed, or written with another key".to_owned();
     Ok((!fits).then_some(AuditProblem { seq: last.link.seq, what }))
+}
+
+impl LogView for Connection {
+    type Error = rusqlite::Error;
+
+    fn read_link(&self, seq: u64) -> rusqlite::Result<Option<ChainLink>> {
+        row::read_link(self, seq)
+    }
+
+    fn find_start(&self) -> rusqlite::Result<ChainStart> {
+        row::find_start(self, row::read_first_seq(self)?.unwrap_or(1))
+    }
+}
+
+fn head_path(folder: &Path) -> PathBuf {
+    folder.join(HEAD_FILE)
 }
 
 fn damaged_error(folder: &Path, message: String) -> StoreError {
@@ -274,7 +296,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::sqlite::private_files;
+    use crate::private_files;
 
     /// Makes the commit fail that it is part of.
     const NO_COMMIT: &str = "
@@ -292,7 +314,7 @@ mod tests {
         let connection = &database::open_database(folder).unwrap();
         let head = || {
             let key = AuditKey::load(folder).unwrap();
-            match AuditHead::read_file(folder, key.as_ref()).unwrap() {
+            match AuditHead::read_file(&head_path(folder), key.as_ref()).unwrap() {
                 HeadFileContent::Head(head) => head.last.seq,
                 other => panic!("{other:?}"),
             }

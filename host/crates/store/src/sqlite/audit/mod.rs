@@ -1,28 +1,26 @@
 //! The audit in SQLite: the chain of records in the database, its key and its head next to it.
 
 mod chain;
-mod head;
-mod key;
-mod link;
 mod prune;
 pub(crate) mod read;
-mod remark;
 mod row;
 mod verify;
-mod walk;
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use sallyport_contract::async_trait;
 
-use self::{link::ChainLink, read::AuditEntryReader};
+use self::read::AuditEntryReader;
 use super::{
     SqliteStore,
     database::{self, Durability},
 };
 use crate::{
-    audit::{AuditEntry, AuditFilter, AuditProblem, AuditStore, AuditVerification, AuditWriter},
+    audit::{
+        AuditEntry, AuditFilter, AuditProblem, AuditStore, AuditVerification, AuditWriter,
+        chain::{key, link::ChainLink},
+    },
     error::StoreError,
 };
 

@@ -7,17 +7,20 @@
 use std::path::Path;
 
 use rusqlite::Connection;
-use serde::Deserialize;
 
 use super::{
     chain::{self, ChainAppender},
-    remark::{AuditRemark, ChainStart},
-    row::{self, AuditRow, COLUMNS},
-    walk::ChainWalk,
+    row::{self, COLUMNS},
 };
-use crate::sqlite::{
-    database::{self, Durability},
-    transaction_error::TransactionError,
+use crate::{
+    audit::chain::{
+        remark::{self, AuditRemark},
+        walk::ChainWalk,
+    },
+    sqlite::{
+        database::{self, Durability},
+        transaction_error::TransactionError,
+    },
 };
 
 /// Most records that are removed in one commit. They are checked under the write lock, which blocks
@@ -30,12 +33,6 @@ struct PruneRange {
     before_ms: u64,
     /// The number of the last record that may be removed.
     end: u64,
-}
-
-/// The part of a record that contains its age. Records of every version have it.
-#[derive(Deserialize)]
-struct RecordAge {
-    at_ms: u64,
 }
 
 /// Removes the records before a time, and returns their number.
@@ -89,16 +86,9 @@ impl PruneRange {
         let sql = format!("SELECT {COLUMNS} FROM audit WHERE seq <= ?1 ORDER BY seq LIMIT ?2");
         let mut statement = connection.prepare(&sql)?;
         let end = i64::try_from(self.end).unwrap_or(i64::MAX);
-        let mut last = None;
-        for row in statement.query_map((end, STEP_RECORDS_MAX), AuditRow::from_row)? {
-            let row = row?;
-            match serde_json::from_slice::<RecordAge>(&row.text) {
-                Ok(age) if age.at_ms >= self.before_ms => break,
-                Ok(_) => last = Some(row.link.seq),
-                Err(_) => {}
-            }
-        }
-        Ok(last)
+        let rows = statement.query_map((end, STEP_RECORDS_MAX), row::read_row)?;
+        let rows = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(remark::last_removable_seq(&rows, self.before_ms))
     }
 }
 
@@ -109,8 +99,8 @@ fn remove_records(
 ) -> rusqlite::Result<(u64, AuditRemark)> {
     let connection = appender.connection();
     let first = row::read_first_seq(connection)?.unwrap_or(1);
-    let mut walk = ChainWalk::new(ChainStart::find_start(connection, first)?, appender.key(), None);
-    walk.walk_through(connection, through)?;
+    let mut walk = ChainWalk::new(row::find_start(connection, first)?, appender.key(), None);
+    row::walk_through(&mut walk, connection, through)?;
     let number = i64::try_from(through).unwrap_or(i64::MAX);
     connection.execute("DELETE FROM audit WHERE seq <= ?1", [number])?;
     let (records, pruned) = (walk.records, walk.pruned);

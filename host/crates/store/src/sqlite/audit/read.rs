@@ -3,9 +3,9 @@
 
 use std::collections::VecDeque;
 
-use super::row::{AuditRow, COLUMNS};
+use super::row::{self, COLUMNS};
 use crate::{
-    audit::{AuditEntry, AuditFilter},
+    audit::{AuditEntry, AuditFilter, chain::AuditRow},
     error::StoreError,
     sqlite::SqliteStore,
 };
@@ -53,7 +53,7 @@ impl<'s> AuditEntryReader<'s> {
                 let seq: i64 = row.get("seq")?;
                 let step = if self.filter.newest_first { -1 } else { 1 };
                 self.next = seq.checked_add(step);
-                self.page.push_back(AuditRow::from_row(row)?);
+                self.page.push_back(row::read_row(row)?);
             }
             Ok(())
         })
@@ -78,13 +78,5 @@ impl Iterator for AuditEntryReader<'_> {
             }
         }
         None
-    }
-}
-
-impl From<AuditRow> for AuditEntry {
-    fn from(row: AuditRow) -> Self {
-        let text = String::from_utf8_lossy(&row.text).into_owned();
-        let record = serde_json::from_str(&text).ok();
-        Self { seq: row.link.seq, hash: row.link.hash.to_string(), text, record }
     }
 }

@@ -1,40 +1,30 @@
-//! A row of the log as it is stored in the database, unverified.
+//! The rows of the log in SQLite, unverified.
 
 use blake3::{Hash, OUT_LEN};
-use rusqlite::{Connection, OptionalExtension, types::ValueRef};
+use rusqlite::{Connection, OptionalExtension, Row, types::ValueRef};
 
-use super::link::ChainLink;
+use crate::audit::chain::{
+    AuditRow,
+    link::ChainLink,
+    remark::{self, ChainStart},
+    walk::ChainWalk,
+};
 
-/// The columns that [`AuditRow::from_row`] expects.
+/// The columns that [`read_row`] expects.
 pub(super) const COLUMNS: &str = "seq, text, hash";
 
-/// A row. A column of the wrong type reads as empty, which no hash fits.
-#[derive(Debug)]
-pub(super) struct AuditRow {
-    /// The record's number and its stored hash.
-    pub(super) link: ChainLink,
-    /// The record.
-    pub(super) text: Vec<u8>,
-}
-
-impl AuditRow {
-    pub(super) fn from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
-        let text = match row.get_ref("text")? {
-            ValueRef::Text(bytes) => bytes.to_vec(),
-            _ => Vec::new(),
-        };
-        let hash: [u8; OUT_LEN] = match row.get_ref("hash")? {
-            ValueRef::Blob(bytes) => bytes.try_into().unwrap_or_default(),
-            _ => [0; OUT_LEN],
-        };
-        let seq = u64::try_from(row.get::<_, i64>("seq")?).unwrap_or_default();
-        Ok(Self { link: ChainLink { seq, hash: Hash::from_bytes(hash) }, text })
-    }
-
-    /// The text; empty if it is not valid UTF-8.
-    pub(super) fn text(&self) -> &str {
-        std::str::from_utf8(&self.text).unwrap_or_default()
-    }
+/// Reads a row. A column of the wrong type reads as empty, which no hash fits.
+pub(super) fn read_row(row: &Row<'_>) -> rusqlite::Result<AuditRow> {
+    let text = match row.get_ref("text")? {
+        ValueRef::Text(bytes) => bytes.to_vec(),
+        _ => Vec::new(),
+    };
+    let hash: [u8; OUT_LEN] = match row.get_ref("hash")? {
+        ValueRef::Blob(bytes) => bytes.try_into().unwrap_or_default(),
+        _ => [0; OUT_LEN],
+    };
+    let seq = u64::try_from(row.get::<_, i64>("seq")?).unwrap_or_default();
+    Ok(AuditRow { link: ChainLink { seq, hash: Hash::from_bytes(hash) }, text })
 }
 
 /// Reads the last rows of the log, newest first.
@@ -43,7 +33,7 @@ pub(super) fn read_last_rows(
     count: u32,
 ) -> rusqlite::Result<Vec<AuditRow>> {
     let sql = format!("SELECT {COLUMNS} FROM audit ORDER BY seq DESC LIMIT ?1");
-    connection.prepare(&sql)?.query_map([count], AuditRow::from_row)?.collect()
+    connection.prepare(&sql)?.query_map([count], read_row)?.collect()
 }
 
 /// Returns the number of the first row.
@@ -62,5 +52,32 @@ pub(super) fn read_last_link(connection: &Connection) -> rusqlite::Result<ChainL
 pub(super) fn read_link(connection: &Connection, seq: u64) -> rusqlite::Result<Option<ChainLink>> {
     let sql = format!("SELECT {COLUMNS} FROM audit WHERE seq = ?1");
     let number = i64::try_from(seq).unwrap_or(i64::MAX);
-    connection.query_row(&sql, [number], |row| Ok(AuditRow::from_row(row)?.link)).optional()
+    connection.query_row(&sql, [number], |row| Ok(read_row(row)?.link)).optional()
+}
+
+/// Finds the start of a log whose first record has this number.
+pub(super) fn find_start(connection: &Connection, first_seq: u64) -> rusqlite::Result<ChainStart> {
+    if first_seq <= 1 {
+        return Ok(ChainStart::GENESIS);
+    }
+    let sql = format!("SELECT {COLUMNS} FROM audit WHERE instr(text, ?1) > 0 ORDER BY seq DESC");
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map([remark::KEY], |row| Ok(read_row(row)?.text().to_owned()))?;
+    ChainStart::from_remarks(rows)
+}
+
+/// Takes a walk over all records with a number up to `through`.
+pub(super) fn walk_through(
+    walk: &mut ChainWalk<'_>,
+    connection: &Connection,
+    through: u64,
+) -> rusqlite::Result<()> {
+    let sql = format!("SELECT {COLUMNS} FROM audit WHERE seq <= ?1 ORDER BY seq");
+    let mut statement = connection.prepare(&sql)?;
+    let through = i64::try_from(through).unwrap_or(i64::MAX);
+    for row in statement.query_map([through], read_row)? {
+        walk.visit_record(&row?);
+    }
+    walk.report_mismatch();
+    Ok(())
 }

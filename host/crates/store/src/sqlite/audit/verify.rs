@@ -4,16 +4,16 @@ use std::path::Path;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::{
-    chain,
-    key::{self, AuditKey},
-    link::ChainLink,
-    remark::ChainStart,
-    row,
-    walk::ChainWalk,
-};
+use super::{chain, row};
 use crate::{
-    audit::{AuditVerification, problem::AuditProblemList},
+    audit::{
+        AuditVerification,
+        chain::{
+            key::AuditKey,
+            link::ChainLink,
+            walk::{self, ChainWalk},
+        },
+    },
     sqlite::transaction_error::TransactionError,
 };
 
@@ -49,18 +49,13 @@ fn verify_with_key(
     expected: Option<ChainLink>,
 ) -> rusqlite::Result<AuditVerification> {
     let first = row::read_first_seq(connection)?.unwrap_or(1);
-    let mut walk = ChainWalk::new(ChainStart::find_start(connection, first)?, key, expected);
-    if let Err(error) = walk.walk_through(connection, u64::MAX) {
+    let mut walk = ChainWalk::new(row::find_start(connection, first)?, key, expected);
+    if let Err(error) = row::walk_through(&mut walk, connection, u64::MAX) {
         let next = walk.end.seq.saturating_add(1);
         walk.problems.push_new(next, format!("cannot be read, nor any behind it: {error}"));
     }
     walk.check_expected_link();
-    Ok(AuditVerification {
-        records: walk.records,
-        pruned: walk.pruned,
-        head: walk.end.to_string(),
-        problems: walk.problems.into_list(),
-    })
+    Ok(walk.into_verification())
 }
 
 /// Without a key, neither the records nor an expected head can be checked.
@@ -71,21 +66,5 @@ fn verify_without_key(
     let records =
         connection.query_row("SELECT count(*) FROM audit", (), |row| row.get::<_, i64>(0))?;
     let end = row::read_last_link(connection)?;
-    let mut problems = AuditProblemList::default();
-    if records > 0 {
-        problems.push_new(
-            end.seq,
-            format!("cannot be checked, nor any before it: {} is missing", key::FILE),
-        );
-    }
-    if let Some(expected) = expected.filter(|expected| *expected != ChainLink::GENESIS) {
-        let what = if records > 0 { "cannot be compared" } else { "the log ends before it" };
-        problems.push_new(expected.seq, format!("expected, but {what}"));
-    }
-    Ok(AuditVerification {
-        records: records.unsigned_abs(),
-        pruned: 0,
-        head: end.to_string(),
-        problems: problems.into_list(),
-    })
+    Ok(walk::unchecked_verification(records.unsigned_abs(), end, expected))
 }

@@ -12,7 +12,6 @@ use rusqlite::Row;
 use sallyport_contract::async_trait;
 
 pub(super) use distance::register_vector_functions;
-use remember::StoredVector;
 
 use super::{
     SqliteStore,
@@ -23,11 +22,9 @@ use crate::{
     memories::{
         EmbeddingVector, MemoryQuery, MemoryQueryResult, MemorySelection, MemoryStore, NewMemory,
         StoredMemory, StoredMemoryKind,
+        vector::{self, QUERY_BYTES_MAX, StoredVector},
     },
 };
-
-/// Longest query that a user types.
-const QUERY_BYTES_MAX: usize = 1024;
 
 /// The tables of memories. The index has one row for each memory that has words, under the same
 /// key.
@@ -59,7 +56,7 @@ pub(super) const TABLES: &str = "
 #[async_trait]
 impl MemoryStore for SqliteStore {
     async fn store_memory(&self, memory: NewMemory) -> Result<u64, StoreError> {
-        let vector = remember::check_memory(&memory)?;
+        let vector = vector::check_memory(&memory)?;
         self.write(move |open| remember::store_memory(open, &memory, vector.as_ref())).await
     }
 
@@ -154,6 +151,6 @@ pub(super) fn read_memory(row: &Row<'_>) -> rusqlite::Result<StoredMemory> {
 
 fn read_kind(row: &Row<'_>) -> rusqlite::Result<StoredMemoryKind> {
     let word: String = row.get("kind")?;
-    let kind = StoredMemoryKind::ALL.into_iter().find(|kind| kind.as_str() == word);
+    let kind = StoredMemoryKind::from_word(&word);
     kind.ok_or_else(|| foreign_value_error(row, "kind", "it is not a kind of memory"))
 }

@@ -2,14 +2,15 @@
 
 use rusqlite::{Connection, Row, ToSql, named_params, params};
 
-use super::{read_memory, remember::StoredVector};
+use super::read_memory;
 use crate::{
     error::StoreError,
-    memories::{MemoryCriterion, MemoryMatch, MemoryQuery, MemoryQueryResult, StoredMemory},
-    sqlite::{
-        database::{from_sql_integer, to_sql_integer},
-        text_index,
+    memories::{
+        MemoryCriterion, MemoryMatch, MemoryQuery, MemoryQueryResult, StoredMemory,
+        vector::StoredVector,
     },
+    sqlite::database::{from_sql_integer, to_sql_integer},
+    text_index,
 };
 
 /// The search key in the form that the database takes. Without any words, the search finds nothing.

@@ -5,13 +5,9 @@ use rusqlite::{Connection, params};
 use super::{body, session};
 use crate::{
     error::StoreError,
-    sessions::NewRecord,
+    sessions::{NewRecord, RECORDS_MAX},
     sqlite::{database::to_sql_integer, transaction_error::TransactionError},
 };
-
-/// Most records of one session. A turn makes some tens, so this is enough for years. A process that
-/// continues a session keeps all of them in memory.
-const RECORDS_MAX: u64 = 100_000;
 
 /// Appends records to a session that has `expected` of them, and returns the new number of records.
 ///

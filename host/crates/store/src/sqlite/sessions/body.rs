@@ -3,7 +3,7 @@
 use blake3::OUT_LEN;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::sqlite::text_index;
+use crate::text_index;
 
 /// Stores a body unless it is stored already, and returns its key.
 pub(super) fn find_or_insert_body(

@@ -2,15 +2,11 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::session::{self, COLUMNS, SessionRow};
+use super::session::{COLUMNS, SessionRow};
 use crate::{
-    error::StoreError,
-    sessions::{SessionFilter, StoredSession},
+    sessions::{CANDIDATES_MAX, SessionFilter, StoredSession, choose_by_prefix},
     sqlite::{database::to_sql_integer, transaction_error::TransactionError},
 };
-
-/// Most ids that are named when a prefix is ambiguous. More would not help the user to choose.
-const CANDIDATES_MAX: usize = 5;
 
 /// Lists the sessions that meet the conditions, most recently used first.
 pub(super) fn list_sessions(
@@ -50,20 +46,8 @@ pub(super) fn find_session_by_prefix(
     // beyond ASCII.
     let values = [user, prefix, &format!("{prefix}\u{80}")];
     let rows = statement.query_map(values, SessionRow::from_row)?;
-    let mut found = rows.collect::<rusqlite::Result<Vec<_>>>()?;
-    if prefix.is_empty() || found.is_empty() {
-        return Err(session::missing_session_error(prefix).into());
-    }
-    // An id that equals the prefix sorts before the longer ones.
-    let first = found.swap_remove(0).session;
-    if first.id == prefix || found.is_empty() {
-        return Ok(first);
-    }
-    let others = found.into_iter().map(|row| row.session.id);
-    let mut candidates: Vec<String> = others.chain([first.id]).collect();
-    candidates.sort();
-    candidates.truncate(CANDIDATES_MAX);
-    Err(StoreError::AmbiguousSessionPrefix { prefix: prefix.to_owned(), candidates }.into())
+    let found = rows.map(|row| Ok(row?.session)).collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(choose_by_prefix(found, prefix)?)
 }
 
 /// Finds the session of a user that was used last. One without records has nothing to continue.

@@ -18,13 +18,10 @@ use super::{SqliteStore, database};
 use crate::{
     error::{StoreError, check_length},
     sessions::{
-        NewRecord, NewSession, SessionFilter, SessionSearchMatch, SessionStore, StoredRecord,
-        StoredSession, check_id, check_model,
+        NewRecord, NewSession, QUERY_BYTES_MAX, SessionFilter, SessionSearchMatch, SessionStore,
+        StoredRecord, StoredSession, check_id, check_model, truncate_title,
     },
 };
-
-/// Longest query. Users type a few words; each costs a walk through the index.
-const QUERY_BYTES_MAX: usize = 1024;
 
 /// The tables of sessions.
 ///
@@ -149,7 +146,7 @@ impl SessionStore for SqliteStore {
 
     async fn rename(&self, user: &str, id: &str, title: &str) -> Result<(), StoreError> {
         let (user, id) = (user.to_owned(), id.to_owned());
-        let title = session::truncate_title(title);
+        let title = truncate_title(title);
         self.write(move |open| session::set_column(open, &user, &id, "title", &title)).await
     }
 

@@ -7,18 +7,12 @@ use rusqlite::{Connection, Row};
 use super::{body, session};
 use crate::{
     error::StoreError,
-    sessions::{StoredRecord, StoredSession},
+    sessions::{PAGE_BYTES, PAGE_RECORDS_MAX, StoredRecord, StoredSession, missing_session_error},
     sqlite::{
         database::{from_sql_integer, to_sql_integer},
         transaction_error::TransactionError,
     },
 };
-
-/// Most records per page.
-const PAGE_RECORDS_MAX: u32 = 256;
-
-/// Bytes of bodies after which a page ends. A single body may be far longer.
-const PAGE_BYTES: usize = 1 << 20;
 
 /// Reads the records of a session from a number on. A damaged record ends the page before it, and
 /// is the error of the next page. `path` is the database's, for that error.
@@ -57,7 +51,7 @@ pub(super) fn read_page(
         // The session was removed, perhaps with another one in its place, or the file is damaged.
         let present = session::find_session_row(connection, &session.user, &session.id)?.session;
         if present.created_ms != session.created_ms || present.records < session.records {
-            return Err(session::missing_session_error(&session.id).into());
+            return Err(missing_session_error(&session.id).into());
         }
         let message = format!("record {from} of session {} is not whole", session.id);
         return Err(StoreError::Damaged { path, message }.into());

@@ -4,10 +4,8 @@ use rusqlite::{Connection, Row, params};
 
 use crate::{
     sessions::{SessionSearchMatch, SnippetPiece},
-    sqlite::{
-        database::{from_sql_integer, to_sql_integer},
-        text_index,
-    },
+    sqlite::database::{from_sql_integer, to_sql_integer},
+    text_index,
 };
 
 /// Words of context in a snippet: two lines of a terminal.

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
     error::StoreError,
-    sessions::{ID_BYTES_MAX, NewSession, StoredSession, StoredUsage, TITLE_CHARS_MAX},
+    sessions::{NewSession, StoredSession, StoredUsage, missing_session_error, truncate_title},
     sqlite::{
         database::{from_sql_integer, to_sql_integer},
         transaction_error::TransactionError,
@@ -60,11 +60,6 @@ pub(super) fn find_session_row(
     Ok(row.ok_or_else(|| missing_session_error(id))?)
 }
 
-/// The error for an id that no session has.
-pub(super) fn missing_session_error(id: &str) -> StoreError {
-    StoreError::SessionNotFound { id: id.chars().take(ID_BYTES_MAX).collect() }
-}
-
 /// Inserts a session without records.
 ///
 /// # Errors
@@ -112,12 +107,4 @@ pub(super) fn set_column(
     let sql = format!("UPDATE session SET {column} = ?2 WHERE key = ?1");
     connection.execute(&sql, params![key, value])?;
     Ok(())
-}
-
-/// Cuts a title to its longest length, with an ellipsis at the end.
-pub(super) fn truncate_title(title: &str) -> String {
-    match title.char_indices().nth(TITLE_CHARS_MAX) {
-        None => title.to_owned(),
-        Some(_) => title.chars().take(TITLE_CHARS_MAX - 1).chain(['…']).collect(),
-    }
 }

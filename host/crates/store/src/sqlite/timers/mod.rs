@@ -11,16 +11,9 @@ use sallyport_contract::{
 
 use super::{SqliteStore, database::to_sql_integer};
 use crate::{
-    error::{StoreError, check_length},
-    timers::{PersistentTimerStore, TimerClaim},
+    error::StoreError,
+    timers::{PersistentTimerStore, TimerClaim, row},
 };
-
-/// Longest label, in bytes: one line that users read.
-const LABEL_BYTES_MAX: usize = 256;
-
-/// Longest payload, in bytes. A payload is a plugin's note to itself; larger data belongs in its
-/// state.
-const PAYLOAD_BYTES_MAX: usize = 64 << 10;
 
 /// The table of timers. A number is never reused, because a conversation may refer to a timer that
 /// ended long ago. `claims` counts how often a timer was claimed, and identifies the last claim;
@@ -121,7 +114,7 @@ async fn change_claimed(
     let sql = format!(
         "{change} WHERE key = ?1 AND claims = ?2 AND process IS NOT NULL AND ?3 IS NOT NULL"
     );
-    let (key, number) = (rows::parse_timer_key(&claim.firing.timer.id), claim.number);
+    let (key, number) = (row::parse_timer_key(&claim.firing.timer.id), claim.number);
     store
         .write(move |connection| {
             Ok::<_, rusqlite::Error>(connection.execute(&sql, params![key, number, value])? > 0)
@@ -136,14 +129,8 @@ impl TimerStore for SqliteStore {
         owner: &DataOwner,
         plan: TimerRequest,
     ) -> Result<StoredTimer, TimerError> {
-        let label = plan.label.as_deref().unwrap_or_default();
-        check_length("a label", label, LABEL_BYTES_MAX)
-            .and_then(|()| check_length("a payload", &plan.payload, PAYLOAD_BYTES_MAX))
-            .map_err(|error| TimerError::Invalid(error.to_string()))?;
         let set_ms = self.now_ms();
-        let first =
-            sallyport_schedule::first_firing_ms(&plan.schedule, set_ms, plan.interval_ms_min);
-        let due_ms = first.map_err(|error| TimerError::Invalid(error.to_string()))?;
+        let due_ms = row::check_plan(&plan, set_ms)?;
         let (owner, max) = (owner.clone(), plan.timers_max);
         let added = self.write(move |connection| {
             if rows::count_timers(connection, &owner)? >= u64::from(max) {

@@ -3,51 +3,36 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sallyport_contract::services::{DataOwner, StoredTimer, TimerRequest, TimerSchedule};
 
-use crate::sqlite::database::{
-    foreign_value_error, from_sql_integer, read_plugin_name, to_sql_integer,
+use crate::{
+    sqlite::database::{foreign_value_error, from_sql_integer, read_plugin_name, to_sql_integer},
+    timers::row::{TimerRow, parse_timer_key, timer_id},
 };
 
-/// The columns that [`TimerRow::from_row`] expects.
+/// The columns that [`read_timer`] expects.
 pub(super) const COLUMNS: &str = "key, plugin, user, session_id, label, payload, moment, set_ms,
     due_ms, claims, process, lease_ms, again";
 
-/// The prefix of the number in a timer's id.
-const PREFIX: &str = "t-";
-
-/// A timer, with the columns that only its claims need.
-pub(super) struct TimerRow {
-    pub(super) key: i64,
-    pub(super) timer: StoredTimer,
-    pub(super) set_ms: u64,
-    pub(super) claims: i64,
-    /// The process that has claimed the timer and not settled it.
-    pub(super) process: Option<String>,
-    pub(super) lease_ms: Option<u64>,
-    pub(super) again: bool,
-}
-
-impl TimerRow {
-    pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
-        let key = row.get("key")?;
-        let timer = StoredTimer {
-            id: timer_id(key),
-            owner: DataOwner { plugin: read_plugin_name(row, "plugin")?, user: row.get("user")? },
-            schedule: read_moment(row)?,
-            next_ms: from_sql_integer(row.get("due_ms")?),
-            label: row.get("label")?,
-            payload: row.get("payload")?,
-            session_id: row.get("session_id")?,
-        };
-        Ok(Self {
-            key,
-            timer,
-            set_ms: from_sql_integer(row.get("set_ms")?),
-            claims: row.get("claims")?,
-            process: row.get("process")?,
-            lease_ms: row.get::<_, Option<i64>>("lease_ms")?.map(from_sql_integer),
-            again: row.get("again")?,
-        })
-    }
+/// Reads a row with [`COLUMNS`].
+pub(super) fn read_timer(row: &Row<'_>) -> rusqlite::Result<TimerRow> {
+    let key = row.get("key")?;
+    let timer = StoredTimer {
+        id: timer_id(key),
+        owner: DataOwner { plugin: read_plugin_name(row, "plugin")?, user: row.get("user")? },
+        schedule: read_moment(row)?,
+        next_ms: from_sql_integer(row.get("due_ms")?),
+        label: row.get("label")?,
+        payload: row.get("payload")?,
+        session_id: row.get("session_id")?,
+    };
+    Ok(TimerRow {
+        key,
+        timer,
+        set_ms: from_sql_integer(row.get("set_ms")?),
+        claims: row.get("claims")?,
+        process: row.get("process")?,
+        lease_ms: row.get::<_, Option<i64>>("lease_ms")?.map(from_sql_integer),
+        again: row.get("again")?,
+    })
 }
 
 fn read_moment(row: &Row<'_>) -> rusqlite::Result<TimerSchedule> {
@@ -55,19 +40,9 @@ fn read_moment(row: &Row<'_>) -> rusqlite::Result<TimerSchedule> {
     serde_json::from_str(&text).map_err(|error| foreign_value_error(row, "moment", error))
 }
 
-fn timer_id(key: i64) -> String {
-    format!("{PREFIX}{key}")
-}
-
-/// Returns the number in a timer's id; `None` if this program does not write such an id.
-pub(super) fn parse_timer_key(id: &str) -> Option<i64> {
-    let key = id.strip_prefix(PREFIX)?.parse().ok()?;
-    (timer_id(key) == id).then_some(key)
-}
-
 pub(super) fn find_timer(connection: &Connection, id: &str) -> rusqlite::Result<Option<TimerRow>> {
     let sql = format!("SELECT {COLUMNS} FROM timer WHERE key = ?1");
-    connection.query_row(&sql, [parse_timer_key(id)], TimerRow::from_row).optional()
+    connection.query_row(&sql, [parse_timer_key(id)], read_timer).optional()
 }
 
 /// Counts an owner's timers, without one-shot timers that are firing, because such a timer may set
@@ -145,7 +120,7 @@ pub(super) fn list_timers(
     let plugin = owner.map(|owner| owner.plugin.as_str());
     let user = owner.map(|owner| owner.user.as_str());
     let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map((plugin, user), TimerRow::from_row)?;
+    let rows = statement.query_map((plugin, user), read_timer)?;
     rows.map(|row| Ok(row?.timer)).collect()
 }
 

@@ -18,28 +18,28 @@ const QUOTE_CHARS_MAX: usize = 90;
 /// that record, even one made with the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub(super) struct ChainLink {
+pub(crate) struct ChainLink {
     /// The record's number; 0 before the first.
-    pub(super) seq: u64,
+    pub(crate) seq: u64,
     /// The hash.
-    pub(super) hash: Hash,
+    pub(crate) hash: Hash,
 }
 
 /// Why a text is not a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a head: it is written as NUMBER:HASH")]
-pub(super) struct ChainLinkError;
+pub(crate) struct ChainLinkError;
 
 impl ChainLink {
     /// The link before the first record.
-    pub(super) const GENESIS: Self = Self { seq: 0, hash: Hash::from_bytes([0; blake3::OUT_LEN]) };
+    pub(crate) const GENESIS: Self = Self { seq: 0, hash: Hash::from_bytes([0; blake3::OUT_LEN]) };
 
     /// Parses a link that the user kept.
     ///
     /// # Errors
     ///
     /// The text is not a link.
-    pub(super) fn parse_expected(text: &str) -> Result<Self, StoreError> {
+    pub(crate) fn parse_expected(text: &str) -> Result<Self, StoreError> {
         let quoted = || text::escape_excerpt(text, QUOTE_CHARS_MAX);
         text.trim().parse().map_err(|_| StoreError::InvalidHead { text: quoted() })
     }

@@ -1,30 +1,32 @@
 //! A walk along the chain, record by record, that finds every place where the chain is broken.
 
 use blake3::Hash;
-use rusqlite::Connection;
 
 use super::{
-    key::AuditKey,
+    AuditRow,
+    key::{self, AuditKey},
     link::ChainLink,
     remark::{AuditRemark, ChainStart},
-    row::{AuditRow, COLUMNS},
 };
-use crate::audit::problem::{AuditProblem, AuditProblemList};
+use crate::audit::{
+    AuditVerification,
+    problem::{AuditProblem, AuditProblemList},
+};
 
 /// The problem of a record whose hash does not fit.
 const HASH_MISMATCH: &str = "changed or out of place";
 
 /// A walk, and its findings so far.
-pub(super) struct ChainWalk<'k> {
+pub(crate) struct ChainWalk<'k> {
     key: &'k AuditKey,
     /// The link of the last record visited.
-    pub(super) end: ChainLink,
+    pub(crate) end: ChainLink,
     /// How many records were visited.
-    pub(super) records: u64,
+    pub(crate) records: u64,
     /// How many records were pruned before the first.
-    pub(super) pruned: u64,
+    pub(crate) pruned: u64,
     /// The problems found.
-    pub(super) problems: AuditProblemList,
+    pub(crate) problems: AuditProblemList,
     mismatch: Option<MismatchRange>,
     expected: Option<ExpectedLink>,
 }
@@ -46,7 +48,7 @@ struct ExpectedLink {
 impl<'k> ChainWalk<'k> {
     /// Starts at the beginning of a log, and looks for `expected` on the way. The start itself may
     /// be the expected link.
-    pub(super) fn new(start: ChainStart, key: &'k AuditKey, expected: Option<ChainLink>) -> Self {
+    pub(crate) fn new(start: ChainStart, key: &'k AuditKey, expected: Option<ChainLink>) -> Self {
         let ChainStart { link: end, pruned } = start;
         let found_hash = |link: ChainLink| (link.seq == end.seq).then_some(end.hash);
         let expected = expected.filter(|link| *link != ChainLink::GENESIS);
@@ -55,23 +57,8 @@ impl<'k> ChainWalk<'k> {
         Self { key, end, records: 0, pruned, problems, mismatch: None, expected }
     }
 
-    /// Walks over all records with a number up to `through`.
-    pub(super) fn walk_through(
-        &mut self,
-        connection: &Connection,
-        through: u64,
-    ) -> rusqlite::Result<()> {
-        let sql = format!("SELECT {COLUMNS} FROM audit WHERE seq <= ?1 ORDER BY seq");
-        let mut statement = connection.prepare(&sql)?;
-        let through = i64::try_from(through).unwrap_or(i64::MAX);
-        for row in statement.query_map([through], AuditRow::from_row)? {
-            self.visit_record(&row?);
-        }
-        self.report_mismatch();
-        Ok(())
-    }
-
-    fn visit_record(&mut self, row: &AuditRow) {
+    /// Visits the next record. After the last one comes [`report_mismatch`](Self::report_mismatch).
+    pub(crate) fn visit_record(&mut self, row: &AuditRow) {
         let ChainLink { seq, hash } = row.link;
         self.check_number(seq);
         if self.key.hash_record(&self.end.hash, seq, &row.text) == hash {
@@ -113,7 +100,8 @@ impl<'k> ChainWalk<'k> {
         }
     }
 
-    fn report_mismatch(&mut self) {
+    /// Adds the problem of the records up to here that do not fit, if there are any.
+    pub(crate) fn report_mismatch(&mut self) {
         let Some(MismatchRange { from, to }) = self.mismatch.take() else { return };
         let all_so_far = from < to && to - from + 1 == self.records;
         let what = if all_so_far { "changed, or written with another key" } else { HASH_MISMATCH };
@@ -121,7 +109,7 @@ impl<'k> ChainWalk<'k> {
     }
 
     /// Adds a problem if the expected link was not found.
-    pub(super) fn check_expected_link(&mut self) {
+    pub(crate) fn check_expected_link(&mut self) {
         let Some(ExpectedLink { link, found_hash }) = self.expected else { return };
         match found_hash {
             Some(hash) if hash == link.hash => {}
@@ -135,4 +123,32 @@ impl<'k> ChainWalk<'k> {
             }
         }
     }
+
+    /// What was found.
+    pub(crate) fn into_verification(self) -> AuditVerification {
+        AuditVerification {
+            records: self.records,
+            pruned: self.pruned,
+            head: self.end.to_string(),
+            problems: self.problems.into_list(),
+        }
+    }
+}
+
+/// The result of a check without a key, which can check neither the records nor an expected head.
+pub(crate) fn unchecked_verification(
+    records: u64,
+    end: ChainLink,
+    expected: Option<ChainLink>,
+) -> AuditVerification {
+    let mut problems = AuditProblemList::default();
+    if records > 0 {
+        let what = format!("cannot be checked, nor any before it: {} is missing", key::FILE);
+        problems.push_new(end.seq, what);
+    }
+    if let Some(expected) = expected.filter(|expected| *expected != ChainLink::GENESIS) {
+        let what = if records > 0 { "cannot be compared" } else { "the log ends before it" };
+        problems.push_new(expected.seq, format!("expected, but {what}"));
+    }
+    AuditVerification { records, pruned: 0, head: end.to_string(), problems: problems.into_list() }
 }

@@ -9,10 +9,10 @@ use std::{fs::File, io::Read, path::Path};
 use blake3::{Hash, Hasher, KEY_LEN};
 
 use super::link::ChainLink;
-use crate::{error::StoreError, sqlite::private_files};
+use crate::{error::StoreError, private_files};
 
 /// The key, within the folder.
-pub(super) const FILE: &str = "audit.key";
+pub(crate) const FILE: &str = "audit.key";
 
 /// The source of random bytes.
 const RANDOM: &str = "/dev/urandom";
@@ -21,7 +21,7 @@ const RANDOM: &str = "/dev/urandom";
 const SEAL_PURPOSE: &str = "sallyport audit 1: seal of the head";
 
 /// The key, and the seal key that is derived from it.
-pub(super) struct AuditKey {
+pub(crate) struct AuditKey {
     chain: [u8; KEY_LEN],
     seal: [u8; KEY_LEN],
 }
@@ -32,7 +32,7 @@ impl AuditKey {
     /// # Errors
     ///
     /// The file is not private, not readable, or not a key.
-    pub(super) fn load(folder: &Path) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn load(folder: &Path) -> Result<Option<Self>, StoreError> {
         let path = folder.join(FILE);
         let Some(bytes) = private_files::read_private_file(&path, KEY_LEN)? else {
             return Ok(None);
@@ -46,7 +46,7 @@ impl AuditKey {
     /// # Errors
     ///
     /// As [`load`](Self::load), or the key cannot be written.
-    pub(super) fn load_or_create(folder: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn load_or_create(folder: &Path) -> Result<Self, StoreError> {
         match Self::load(folder)? {
             Some(key) => Ok(key),
             None => Self::create(folder),
@@ -68,19 +68,19 @@ impl AuditKey {
 
     /// Computes the hash of a record that follows `previous`. Every part except the last has a
     /// fixed length, so no two records hash the same input.
-    pub(super) fn hash_record(&self, previous: &Hash, seq: u64, text: &[u8]) -> Hash {
+    pub(crate) fn hash_record(&self, previous: &Hash, seq: u64, text: &[u8]) -> Hash {
         let mut hasher = Hasher::new_keyed(&self.chain);
         hasher.update(previous.as_bytes()).update(&seq.to_le_bytes()).update(text);
         hasher.finalize()
     }
 
     /// Computes the link of a record that follows `previous`.
-    pub(super) fn link_record(&self, previous: &Hash, seq: u64, text: &[u8]) -> ChainLink {
+    pub(crate) fn link_record(&self, previous: &Hash, seq: u64, text: &[u8]) -> ChainLink {
         ChainLink { seq, hash: self.hash_record(previous, seq, text) }
     }
 
     /// Computes the seal of the head's text.
-    pub(super) fn seal_head(&self, text: &[u8]) -> Hash {
+    pub(crate) fn seal_head(&self, text: &[u8]) -> Hash {
         blake3::keyed_hash(&self.seal, text)
     }
 }

@@ -1,4 +1,4 @@
-//! The head: a file next to the database that records how far the log goes, so that a log whose end
+//! The head: a file outside of the database that records how far the log goes, so that a log whose end
 //! was cut off is detected.
 //!
 //! The head names a record that is on the disk, and is only written once that record is. So a
@@ -11,15 +11,10 @@
 //! written, and, as when a whole folder is restored, records after an older copy of the head that
 //! is put back.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rusqlite::Connection;
-
-use super::{key::AuditKey, link::ChainLink, remark::ChainStart, row};
-use crate::{audit::AuditProblem, error::StoreError, sqlite::private_files};
-
-/// The head, within the folder.
-const FILE: &str = "audit.head";
+use super::{key::AuditKey, link::ChainLink, remark::ChainStart};
+use crate::{audit::AuditProblem, error::StoreError, private_files};
 
 /// The file's first line.
 const TITLE: &str = "sallyport audit head 2";
@@ -29,13 +24,13 @@ const BYTES_MAX: usize = 512;
 
 /// A record that is certain to have been in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct AuditHead {
-    pub(super) last: ChainLink,
+pub(crate) struct AuditHead {
+    pub(crate) last: ChainLink,
 }
 
 /// The contents of the head file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum HeadFileContent {
+pub(crate) enum HeadFileContent {
     /// A head with the right seal.
     Head(AuditHead),
     /// No file, or an empty one, which protects just as little.
@@ -50,12 +45,11 @@ impl AuditHead {
     /// # Errors
     ///
     /// The file cannot be read or is not private.
-    pub(super) fn read_file(
-        folder: &Path,
+    pub(crate) fn read_file(
+        path: &Path,
         key: Option<&AuditKey>,
     ) -> Result<HeadFileContent, StoreError> {
-        let bytes =
-            private_files::read_private_file(&head_path(folder), BYTES_MAX)?.unwrap_or_default();
+        let bytes = private_files::read_private_file(path, BYTES_MAX)?.unwrap_or_default();
         if bytes.is_empty() {
             return Ok(HeadFileContent::Nothing);
         }
@@ -67,13 +61,13 @@ impl AuditHead {
         Ok(sealed.map_or(HeadFileContent::Foreign, |(head, _)| HeadFileContent::Head(head)))
     }
 
-    /// Writes the head. The caller must hold the database's write lock.
+    /// Writes the head. The caller must hold the lock of the log's writers.
     ///
     /// # Errors
     ///
     /// The file cannot be written.
-    pub(super) fn write_file(self, folder: &Path, key: &AuditKey) -> Result<(), StoreError> {
-        private_files::overwrite_fixed_size(&head_path(folder), self.render_sealed(key).as_bytes())
+    pub(crate) fn write_file(self, path: &Path, key: &AuditKey) -> Result<(), StoreError> {
+        private_files::overwrite_fixed_size(path, self.render_sealed(key).as_bytes())
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -92,7 +86,7 @@ impl AuditHead {
 
 impl HeadFileContent {
     /// The record that the head vouches for.
-    pub(super) fn last_link(self) -> ChainLink {
+    pub(crate) fn last_link(self) -> ChainLink {
         match self {
             Self::Head(head) => head.last,
             Self::Nothing | Self::Foreign => ChainLink::GENESIS,
@@ -104,14 +98,14 @@ impl HeadFileContent {
     ///
     /// No head and no records means that the log has not begun: anyone who can remove both can
     /// remove the whole folder too.
-    pub(super) fn compare_with_log(
+    pub(crate) fn compare_with_log<L: LogView>(
         self,
-        connection: &Connection,
+        log: &L,
         end: ChainLink,
-    ) -> rusqlite::Result<Option<AuditProblem>> {
+    ) -> Result<Option<AuditProblem>, L::Error> {
         let what = match self {
             Self::Nothing if end == ChainLink::GENESIS => return Ok(None),
-            Self::Head(head) => return find_head_mismatch(connection, head.last, end),
+            Self::Head(head) => return find_head_mismatch(log, head.last, end),
             Self::Nothing => "the last one, but audit.head, which would confirm it, is missing",
             Self::Foreign => "the last one, but audit.head was changed, or made with another key",
         };
@@ -119,31 +113,37 @@ impl HeadFileContent {
     }
 }
 
-fn find_head_mismatch(
-    connection: &Connection,
+/// What a head is compared with, asked for only if it is needed.
+pub(crate) trait LogView {
+    /// The log cannot be read.
+    type Error;
+
+    /// Returns the link of the record with this number, if it exists.
+    fn read_link(&self, seq: u64) -> Result<Option<ChainLink>, Self::Error>;
+
+    /// Returns the start of the log.
+    fn find_start(&self) -> Result<ChainStart, Self::Error>;
+}
+
+fn find_head_mismatch<L: LogView>(
+    log: &L,
     last: ChainLink,
     end: ChainLink,
-) -> rusqlite::Result<Option<AuditProblem>> {
+) -> Result<Option<AuditProblem>, L::Error> {
     if end.seq < last.seq {
         return Ok(Some(AuditProblem::from_range(end.seq + 1, last.seq, "cut off")));
     }
     if end == last || last == ChainLink::GENESIS {
         return Ok(None);
     }
-    let found = match row::read_link(connection, last.seq)? {
+    let found = match log.read_link(last.seq)? {
         Some(found) => found,
         // Pruned, and the process ended between that commit and the head that should have followed.
         None => {
-            let start =
-                ChainStart::find_start(connection, row::read_first_seq(connection)?.unwrap_or(1))?
-                    .link;
+            let start = log.find_start()?.link;
             if last.seq < start.seq { last } else { start }
         }
     };
     let what = "not the one that was written last".to_owned();
     Ok((found != last).then_some(AuditProblem { seq: last.seq, what }))
-}
-
-fn head_path(folder: &Path) -> PathBuf {
-    folder.join(FILE)
 }

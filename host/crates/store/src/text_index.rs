@@ -1,4 +1,4 @@
-//! Preparing texts and queries for the full-text index.
+//! Preparing texts and queries for the full-text index of either database.
 //!
 //! The index splits a text at everything except letters, marks and digits. In scripts without
 //! spaces between words, each letter becomes a word of its own, and a searched word becomes a
@@ -43,39 +43,64 @@ pub(crate) fn restore_indexed_text(piece: &str) -> String {
     piece.replace(LETTER_SEPARATOR, "")
 }
 
-/// Writes a query in the syntax of the index. All words are quoted, because the index interprets
-/// everything else. `None` if the text has no words.
-pub(crate) fn match_all_query(text: &str) -> Option<String> {
+/// A part of a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum QueryTerm {
+    /// Exactly these words, next to each other.
+    Exact(String),
+    /// These words, of which the last may be longer. The whole word ranks above longer ones.
+    Prefix(String),
+}
+
+/// Splits a query into the parts that all have to match. Nothing in it is a command.
+pub(crate) fn split_query(text: &str) -> Vec<QueryTerm> {
     let mut terms = Vec::new();
     for (number, part) in text.split('"').enumerate() {
         let part = separate_words(part);
         if number % 2 == 1 {
-            terms.extend(has_word(&part).then(|| format!("\"{part}\"")));
+            terms.extend(has_word(&part).then_some(QueryTerm::Exact(part)));
         } else {
             terms.extend(part.split_whitespace().filter(|word| has_word(word)).map(query_term));
         }
     }
-    (!terms.is_empty()).then(|| terms.join(" AND "))
+    terms
 }
 
-/// Writes a query that matches any of a text's words. `None` if the text has none.
-pub(crate) fn match_any_query(text: &str) -> Option<String> {
+/// Returns the words of a text that is compared with others by its words.
+pub(crate) fn distinct_words(text: &str) -> Vec<String> {
     let split = to_indexed_text(text);
     let is_separator = |c: char| c.is_whitespace() || c == LETTER_SEPARATOR || c == '"';
     let mut words: Vec<&str> = split.split(is_separator).filter(|word| has_word(word)).collect();
     words.sort_unstable_by_key(|word| (Reverse(word.len()), *word));
     words.dedup();
     words.truncate(MATCH_ANY_WORDS_MAX);
-    let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-    (!quoted.is_empty()).then(|| quoted.join(" OR "))
+    words.into_iter().map(str::to_owned).collect()
 }
 
-/// A whole word is queried twice, so that it ranks above longer words.
-fn query_term(word: &str) -> String {
-    if word.len() < PREFIX_BYTES_MIN {
-        format!("\"{word}\"")
-    } else {
-        format!("(\"{word}\" OR \"{word}\" *)")
+/// Writes a query in the syntax of SQLite's index. All words are quoted, because the index
+/// interprets everything else. `None` if the text has no words.
+pub(crate) fn match_all_query(text: &str) -> Option<String> {
+    let terms: Vec<String> = split_query(text).iter().map(render_term).collect();
+    (!terms.is_empty()).then(|| terms.join(" AND "))
+}
+
+/// Writes a query that matches any of a text's words. `None` if the text has none.
+pub(crate) fn match_any_query(text: &str) -> Option<String> {
+    let words: Vec<String> =
+        distinct_words(text).iter().map(|word| format!("\"{word}\"")).collect();
+    (!words.is_empty()).then(|| words.join(" OR "))
+}
+
+fn query_term(word: &str) -> QueryTerm {
+    let word = word.to_owned();
+    if word.len() < PREFIX_BYTES_MIN { QueryTerm::Exact(word) } else { QueryTerm::Prefix(word) }
+}
+
+/// A word that may be longer is queried twice, so that the whole word ranks above longer words.
+fn render_term(term: &QueryTerm) -> String {
+    match term {
+        QueryTerm::Exact(words) => format!("\"{words}\""),
+        QueryTerm::Prefix(word) => format!("(\"{word}\" OR \"{word}\" *)"),
     }
 }
 

@@ -3,29 +3,25 @@
 //! A remark is stored in an ordinary record, under a key that no other record has, so it is
 //! protected like every other record.
 
-use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    link::ChainLink,
-    row::{AuditRow, COLUMNS},
-};
+use super::{AuditRow, link::ChainLink};
 use crate::{
     audit::{
         AuditProblem,
         record::{self, AuditKind, AuditRecord, HostUser},
     },
-    sqlite,
+    clock,
 };
 
 /// The key of a remark in its record. It occurs nowhere else: inside a text, its quotes would be
 /// escaped.
-const KEY: &str = "\"log\":";
+pub(crate) const KEY: &str = "\"log\":";
 
 /// A remark of the log about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum AuditRemark {
+pub(crate) enum AuditRemark {
     /// The log did not end as it should.
     Broken {
         /// The problems that were found.
@@ -44,11 +40,11 @@ pub(super) enum AuditRemark {
 
 /// The start of the log.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ChainStart {
+pub(crate) struct ChainStart {
     /// The link that the first record follows.
-    pub(super) link: ChainLink,
+    pub(crate) link: ChainLink,
     /// How many records were removed before it.
-    pub(super) pruned: u64,
+    pub(crate) pruned: u64,
 }
 
 #[derive(Serialize)]
@@ -65,19 +61,19 @@ struct RemarkField {
 
 impl AuditRemark {
     /// Returns the remark in a record, if the record contains one.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let parsed_field = text.contains(KEY).then(|| serde_json::from_str::<RemarkField>(text));
         parsed_field?.ok()?.log
     }
 
     /// Renders the record that contains the remark.
-    pub(super) fn render_line(&self) -> String {
+    pub(crate) fn render_line(&self) -> String {
         let kind = match self {
             Self::Broken { .. } => AuditKind::Trouble,
             Self::Pruned { .. } => AuditKind::Checkpoint,
         };
         let mut record =
-            AuditRecord::new(kind, sqlite::current_time_ms(), HostUser::from_process(""));
+            AuditRecord::new(kind, clock::current_time_ms(), HostUser::from_process(""));
         record.message = Some(self.display_text());
         record::render_line(&RemarkRecord { record, log: self })
     }
@@ -97,24 +93,39 @@ impl AuditRemark {
 
 impl ChainStart {
     /// The start of a log from which nothing was removed.
-    const GENESIS: Self = Self { link: ChainLink::GENESIS, pruned: 0 };
+    pub(crate) const GENESIS: Self = Self { link: ChainLink::GENESIS, pruned: 0 };
 
-    /// Finds the start of a log whose first record has this number: right after the last removal.
-    /// Without a remark about a removal, the log starts at the beginning.
-    pub(super) fn find_start(connection: &Connection, first_seq: u64) -> rusqlite::Result<Self> {
-        if first_seq <= 1 {
-            return Ok(Self::GENESIS);
-        }
-        let sql =
-            format!("SELECT {COLUMNS} FROM audit WHERE instr(text, ?1) > 0 ORDER BY seq DESC");
-        let mut statement = connection.prepare(&sql)?;
-        for row in statement.query_map([KEY], AuditRow::from_row)? {
-            if let Some(AuditRemark::Pruned { records, through, .. }) =
-                AuditRemark::parse(row?.text())
-            {
+    /// Finds the start of a log among the texts of its records that may be remarks, newest first:
+    /// right after the last removal. Without a remark about a removal, it is the beginning.
+    pub(crate) fn from_remarks<E>(
+        texts: impl IntoIterator<Item = Result<String, E>>,
+    ) -> Result<Self, E> {
+        for text in texts {
+            if let Some(AuditRemark::Pruned { records, through, .. }) = AuditRemark::parse(&text?) {
                 return Ok(Self { link: through, pruned: records });
             }
         }
         Ok(Self::GENESIS)
     }
+}
+
+/// The part of a record that contains its age. Records of every version have it.
+#[derive(Deserialize)]
+struct RecordAge {
+    at_ms: u64,
+}
+
+/// Returns the number of the last record in the unbroken run of old records at the start of the
+/// log, of which `rows` are the first. An unreadable record is removed together with the one after
+/// it.
+pub(crate) fn last_removable_seq(rows: &[AuditRow], before_ms: u64) -> Option<u64> {
+    let mut last = None;
+    for row in rows {
+        match serde_json::from_slice::<RecordAge>(&row.text) {
+            Ok(age) if age.at_ms >= before_ms => break,
+            Ok(_) => last = Some(row.link.seq),
+            Err(_) => {}
+        }
+    }
+    last
 }

@@ -57,12 +57,18 @@ impl ProcessIdentity {
 
     /// Returns whether the process is still running, as far as this process can see.
     pub(crate) fn liveness(&self) -> ProcessLiveness {
+        self.liveness_here().unwrap_or(ProcessLiveness::Ended)
+    }
+
+    /// Returns whether the process is still running; `None` if it ran on another machine, or on this
+    /// one before it was started again.
+    pub(crate) fn liveness_here(&self) -> Option<ProcessLiveness> {
         let own = Self::current_process();
         if self.boot_id != own.boot_id {
-            return ProcessLiveness::Ended;
+            return None;
         }
         if self.pid_namespace != own.pid_namespace {
-            return ProcessLiveness::Unknown;
+            return Some(ProcessLiveness::Unknown);
         }
         let is_running = match read_start_time(self.pid) {
             Some(started) => started == self.start_time,
@@ -70,7 +76,7 @@ impl ProcessIdentity {
             // decides.
             None => own.start_time == UNKNOWN_VALUE && process_exists(self.pid),
         };
-        if is_running { ProcessLiveness::Running } else { ProcessLiveness::Ended }
+        Some(if is_running { ProcessLiveness::Running } else { ProcessLiveness::Ended })
     }
 }
 
