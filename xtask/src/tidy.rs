@@ -20,7 +20,7 @@ use crate::{
 const FILE_LINES_MAX: usize = 600;
 
 /// Packages that only the listed `Cargo.toml` files may name.
-const OWNERS: [(&str, &[&str]); 10] = [
+const OWNERS: [(&str, &[&str]); 11] = [
     ("wasmtime", &["host/crates/sandbox/Cargo.toml", "host/benches/floor/Cargo.toml"]),
     ("axum", &["host/crates/approval-page/Cargo.toml", "host/crates/service/Cargo.toml"]),
     (
@@ -36,6 +36,7 @@ const OWNERS: [(&str, &[&str]); 10] = [
         ],
     ),
     ("rusqlite", &["host/crates/store/Cargo.toml"]),
+    ("tokio-postgres", &["host/crates/store/Cargo.toml"]),
     ("croner", &["host/crates/schedule/Cargo.toml"]),
     ("cel", &["host/crates/policy/Cargo.toml"]),
     ("reedline", &["host/crates/terminal/Cargo.toml"]),

@@ -58,7 +58,9 @@ pub fn failure_reason(error: &reqwest::Error) -> &'static str {
 ///
 /// The system's certificates cannot be read.
 pub fn client_builder(is_https: bool) -> Result<ClientBuilder, TlsSetupError> {
-    let tls = tls_config(is_https).map_err(|error| TlsSetupError(error.to_string()))?;
+    let mut tls = tls_config(is_https)?;
+    // The client speaks nothing else, so a server need not guess.
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
     let builder = ClientBuilder::new()
         .tls_backend_preconfigured(tls)
         .no_proxy()
@@ -68,16 +70,22 @@ pub fn client_builder(is_https: bool) -> Result<ClientBuilder, TlsSetupError> {
     Ok(builder)
 }
 
-fn tls_config(is_https: bool) -> Result<ClientConfig, rustls::Error> {
+/// The TLS settings of the host's own connections. Without `is_verifying` they trust no certificate.
+///
+/// # Errors
+///
+/// The system's certificates cannot be read.
+pub fn tls_config(is_verifying: bool) -> Result<ClientConfig, TlsSetupError> {
+    make_tls_config(is_verifying).map_err(|error| TlsSetupError(error.to_string()))
+}
+
+fn make_tls_config(is_verifying: bool) -> Result<ClientConfig, rustls::Error> {
     let builder = ClientConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()?;
-    let mut config = match is_https {
+    Ok(match is_verifying {
         true => builder.with_platform_verifier()?.with_no_client_auth(),
         false => builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth(),
-    };
-    // The client speaks nothing else, so a server need not guess.
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(config)
+    })
 }
 
 /// An error, then its cause, and so on.

@@ -74,6 +74,67 @@ pub enum StoreError {
         /// The database's message.
         message: String,
     },
+    /// The server of the database cannot be reached, or the connection to it is lost. Nothing was
+    /// written.
+    #[error("{database} cannot be reached: {message}")]
+    Unreachable {
+        /// The address, without its password.
+        database: String,
+        /// The reason.
+        message: String,
+    },
+    /// The server of the database refused.
+    #[error("{database} refused: {message}")]
+    Refused {
+        /// The address, without its password.
+        database: String,
+        /// The server's message.
+        message: String,
+    },
+    /// The server of the database takes no changes: it is a standby, or was set so.
+    #[error("{database} can only be read: {message}")]
+    ReadOnly {
+        /// The address, without its password.
+        database: String,
+        /// The server's message.
+        message: String,
+    },
+    /// The connection was lost at the moment of the commit.
+    #[error(
+        "the connection to {database} was lost, and it is unknown whether the change was written"
+    )]
+    OutcomeUnknown {
+        /// The address, without its password.
+        database: String,
+    },
+    /// The address of the database cannot be read.
+    #[error("the address of the database cannot be used: {why}")]
+    InvalidAddress {
+        /// The reason, without the address.
+        why: String,
+    },
+    /// This program was built without PostgreSQL.
+    #[error("this program was built without PostgreSQL, and cannot use {database}")]
+    NoPostgres {
+        /// The address, without its password.
+        database: String,
+    },
+    /// The log in a database was begun with another key.
+    #[error("the audit in {database} was begun with another key than {path}", path = path.display())]
+    OtherAuditKey {
+        /// The address, without its password.
+        database: String,
+        /// The key of this machine.
+        path: PathBuf,
+    },
+    /// A database that should be empty has data that do not come from the store that is copied.
+    #[error("{database} has data of its own: {what}")]
+    NotEmpty {
+        /// The address, without its password.
+        database: String,
+        /// What was found.
+        what: String,
+    },
     /// A text is too long.
     #[error("{what} of {bytes} bytes is too long, at most {bytes_max} are taken")]
     TooLong {
@@ -206,6 +267,32 @@ impl StoreError {
                 let folder = path.parent().unwrap_or(path).display();
                 Some(format!("restore it from a backup; to begin anew, move {folder} away"))
             }
+            Self::Unreachable { .. } => Some(
+                "check that the server runs, and the address in [store] of sallyport.toml".into(),
+            ),
+            Self::Refused { .. } => Some(
+                "check the rights of the database's user; the log of the server says more".into(),
+            ),
+            Self::ReadOnly { .. } => Some(
+                "name the primary server in [store] of sallyport.toml, or turn \
+                 default_transaction_read_only off"
+                    .into(),
+            ),
+            Self::OutcomeUnknown { .. } => Some("look whether it is there, then try again".into()),
+            Self::InvalidAddress { .. } => Some(
+                "write it as postgres://USER:PASSWORD@HOST:PORT/DATABASE, in one place under [store]"
+                    .into(),
+            ),
+            Self::NoPostgres { .. } => Some("build it with the feature `postgres`".into()),
+            Self::OtherAuditKey { path, .. } => Some(format!(
+                "copy audit.key from the machine that uses this database already to {}",
+                path.display()
+            )),
+            Self::NotEmpty { .. } => Some(
+                "name an empty database; if these data are a copy of an earlier state of this home, \
+                 drop the schema sallyport to copy it again"
+                    .into(),
+            ),
             Self::TooLong { .. } | Self::SessionExists { .. } | Self::TooFewRecords { .. } => None,
             Self::InvalidVector { .. } => Some("use another model for embeddings".into()),
             Self::InvalidSessionId { .. } => {

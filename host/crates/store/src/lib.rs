@@ -6,10 +6,11 @@
 //! callers are; only the audit has a writing side ([`AuditLog`]) with a thread of its own.
 //!
 //! `sqlite` implements all of them in one private folder. It contains `store.sqlite3` and, next to
-//! it, the key and the head of the audit. No other crate names the database or uses SQL. Several
-//! processes may use a folder at the same time. Opening a store only checks the folder. The
-//! database itself is opened when it is first needed, and by the audit's writer, because no command
-//! should wait for it.
+//! it, the key and the head of the audit. Several processes may use a folder at the same time.
+//! `postgres` implements them in a database on a server, for several machines; the key and the head
+//! stay in a folder of each. No other crate names a database or uses SQL. Opening a store only
+//! checks the folder. The database itself is opened when it is first needed, and by the audit's
+//! writer, because no command should wait for it.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -49,6 +50,7 @@ pub mod tasks;
 pub mod timers;
 pub mod users;
 
+mod address;
 mod clock;
 mod error;
 mod private_files;
@@ -60,6 +62,7 @@ mod text_index;
 #[cfg(test)]
 mod tests;
 
+pub use address::DatabaseAddress;
 pub use approvals::{ApprovalStore, SessionApproval};
 pub use audit::{
     ArgumentsHash, AuditEffect, AuditEntry, AuditError, AuditFilter, AuditGrant, AuditKind,
