@@ -53,6 +53,8 @@ pub mod users;
 mod address;
 mod clock;
 mod error;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod private_files;
 mod process;
 mod sqlite;

@@ -1,0 +1,280 @@
+//! Connections to the server, and transactions on them.
+//!
+//! The connections live on a runtime of the store, so any thread may use the store, and work that has
+//! begun is done to its end even if its caller stops waiting.
+//!
+//! **What is retried.** A transaction that lost against another one, and one whose connection was
+//! lost before its commit was sent: the server has undone both. So the work of a transaction is a
+//! plain function that may run more than once. A connection that is lost during a commit is
+//! reported, because nobody knows whether the server has committed.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::atomic::{AtomicBool, Ordering},
+    time::{Duration, Instant},
+};
+
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime,
+};
+use tokio::{runtime, sync::OnceCell};
+use tokio_postgres::{
+    Config, IsolationLevel, NoTls,
+    config::{Host, SslMode},
+};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::{
+    error::{PgError, PgRetry},
+    migration,
+    transaction::Tx,
+};
+use crate::{address::DatabaseAddress, error::StoreError};
+
+/// Most connections of one process. A server has a hundred by default, for all its clients.
+const CONNECTIONS_MAX: usize = 8;
+
+/// Threads for the work of transactions. They mostly wait for the server.
+const THREADS: usize = 2;
+
+/// Longest wait for a connection.
+const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Longest time without a sign of a server that was sent something.
+const SILENCE_MAX: Duration = Duration::from_secs(20);
+
+/// How long a transaction is tried again after its connection was lost: long enough for a server
+/// that restarts.
+const RETRY_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How often a transaction is tried again that lost against others.
+const CONFLICTS_MAX: u32 = 20;
+
+/// Pause before a transaction is tried again.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
+
+/// Settings of each connection. A transaction of a client that hangs ends, so that it does not hold
+/// its locks for ever. What is acknowledged is on the disk of the server, whatever it does for others.
+const SESSION_SQL: &str = "SET lock_timeout = '10s';
+    SET idle_in_transaction_session_timeout = '60s';
+    SET client_min_messages = warning;
+    SET standard_conforming_strings = on;
+    SELECT set_config('synchronous_commit', 'on', false)
+        WHERE current_setting('synchronous_commit') = 'off';";
+
+/// The result of the work of a transaction.
+pub(crate) type Work<'t, T> = Pin<Box<dyn Future<Output = Result<T, PgError>> + Send + 't>>;
+
+/// A database on a server.
+pub(crate) struct Database {
+    address: DatabaseAddress,
+    schema: String,
+    pool: Pool,
+    /// `Some` until it is dropped.
+    runtime: Option<runtime::Runtime>,
+    /// The id of the database, once it has the newest schema.
+    ready: OnceCell<String>,
+    was_reached: AtomicBool,
+}
+
+/// Whether a transaction changes something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+/// A transaction that failed.
+struct Failure {
+    error: PgError,
+    /// The commit was sent.
+    is_committing: bool,
+}
+
+impl Database {
+    /// Prepares the connections. The first one is made when it is needed.
+    ///
+    /// # Errors
+    ///
+    /// The address has a mistake, or TLS cannot be set up.
+    pub(crate) fn new(address: DatabaseAddress, schema: &str) -> Result<Self, StoreError> {
+        let unusable = |message: String| StoreError::Unreachable {
+            database: address.shown().to_owned(),
+            message,
+        };
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(THREADS)
+            .thread_name("postgres")
+            .enable_all()
+            .build()
+            .map_err(|error| unusable(error.to_string()))?;
+        let manager = manager(&address).map_err(unusable)?;
+        let setup = format!("{SESSION_SQL} SET search_path = {schema};");
+        let pool = Pool::builder(manager)
+            .max_size(CONNECTIONS_MAX)
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(Some(CONNECT_TIME_MAX))
+            .create_timeout(Some(CONNECT_TIME_MAX))
+            .post_create(Hook::async_fn(move |client, _| {
+                let setup = setup.clone();
+                Box::pin(
+                    async move { client.batch_execute(&setup).await.map_err(HookError::Backend) },
+                )
+            }))
+            .build()
+            .map_err(|error| unusable(error.to_string()))?;
+        let (ready, was_reached) = (OnceCell::new(), AtomicBool::new(false));
+        let (runtime, schema) = (Some(runtime), schema.to_owned());
+        Ok(Self { address, schema, pool, runtime, ready, was_reached })
+    }
+
+    /// The address, without its password.
+    pub(crate) fn shown(&self) -> &str {
+        self.address.shown()
+    }
+
+    /// Where the work of this database runs.
+    pub(crate) fn handle(&self) -> Option<&runtime::Handle> {
+        self.runtime.as_ref().map(runtime::Runtime::handle)
+    }
+
+    /// Returns the random id of the database, which tells it from others. Brings it to the newest
+    /// schema first.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be reached, or the database has a newer schema.
+    pub(crate) async fn id(&self) -> Result<&str, PgError> {
+        let id = self.ready.get_or_try_init(async || {
+            let mut client = self.unprepared_client().await?;
+            migration::run_migrations(&mut client, &self.schema, self.shown()).await
+        });
+        Ok(id.await?)
+    }
+
+    /// Returns a connection to a database whose schema may be missing or of any version.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be reached.
+    pub(crate) async fn unprepared_client(&self) -> Result<Object, PgError> {
+        Ok(self.pool.get().await?)
+    }
+
+    /// Returns a connection, for work that is not a plain transaction.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be reached, or the database has a newer schema.
+    pub(crate) async fn client(&self) -> Result<Object, PgError> {
+        self.id().await?;
+        self.unprepared_client().await
+    }
+
+    /// Runs `work` in one transaction, which is committed only if `work` succeeds. It may run more
+    /// than once.
+    ///
+    /// # Errors
+    ///
+    /// The work fails, or the server.
+    pub(crate) async fn run<A: Sync, T>(
+        &self,
+        access: Access,
+        args: &A,
+        work: for<'t> fn(&'t Tx<'t>, &'t A) -> Work<'t, T>,
+    ) -> Result<T, StoreError> {
+        let (begun, mut conflicts) = (Instant::now(), 0);
+        loop {
+            let Failure { error, is_committing } = match self.run_once(access, args, work).await {
+                Ok(value) => {
+                    self.was_reached.store(true, Ordering::Relaxed);
+                    return Ok(value);
+                }
+                Err(failure) => failure,
+            };
+            let database = self.shown();
+            match error.retry() {
+                PgRetry::Lost if is_committing && access == Access::Write => {
+                    return Err(StoreError::OutcomeUnknown { database: database.to_owned() });
+                }
+                PgRetry::Conflict if conflicts < CONFLICTS_MAX => conflicts += 1,
+                PgRetry::Lost if self.may_come_back(begun) => {}
+                _ => return Err(error.into_store_error(database)),
+            }
+            tokio::time::sleep(RETRY_PAUSE).await;
+        }
+    }
+
+    /// Whether a server that was lost may be there again soon. One that never answered is not
+    /// waited for.
+    fn may_come_back(&self, begun: Instant) -> bool {
+        self.was_reached.load(Ordering::Relaxed) && begun.elapsed() < RETRY_TIME_MAX
+    }
+
+    async fn run_once<A: Sync, T>(
+        &self,
+        access: Access,
+        args: &A,
+        work: for<'t> fn(&'t Tx<'t>, &'t A) -> Work<'t, T>,
+    ) -> Result<T, Failure> {
+        let before = |error: PgError| Failure { error, is_committing: false };
+        let mut client = self.client().await.map_err(before)?;
+        let builder = client.build_transaction();
+        let builder = match access {
+            Access::Read => builder.isolation_level(IsolationLevel::RepeatableRead).read_only(true),
+            Access::Write => builder.isolation_level(IsolationLevel::ReadCommitted),
+        };
+        let transaction = builder.start().await.map_err(|error| before(error.into()))?;
+        let transaction = Tx::new(transaction);
+        let value = work(&transaction, args).await.map_err(before)?;
+        let committed = transaction.commit().await;
+        committed.map_err(|error| Failure { error: error.into(), is_committing: true })?;
+        Ok(value)
+    }
+}
+
+impl Drop for Database {
+    /// A runtime may not be dropped where nothing may wait, as in a task of another one.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Reads the address. The message of a failure has no part of it, because it may have a password.
+fn manager(address: &DatabaseAddress) -> Result<Manager, String> {
+    let mut config: Config = address
+        .secret()
+        .expose()
+        .parse()
+        .map_err(|_| "its address cannot be read; escape signs in the password".to_owned())?;
+    let connect_time = config.get_connect_timeout().copied().unwrap_or(CONNECT_TIME_MAX);
+    config
+        .application_name("sallyport")
+        .connect_timeout(connect_time)
+        .tcp_user_timeout(SILENCE_MAX)
+        .keepalives_idle(SILENCE_MAX / 2)
+        .keepalives_interval(SILENCE_MAX / 4)
+        .keepalives_retries(2);
+    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    if is_local(&config) || config.get_ssl_mode() == SslMode::Disable {
+        return Ok(Manager::from_config(config, NoTls, recycling));
+    }
+    // Another server that answers without TLS is not believed.
+    config.ssl_mode(SslMode::Require);
+    let tls = sallyport_http_client::tls_config(true).map_err(|error| error.to_string())?;
+    Ok(Manager::from_config(config, MakeRustlsConnect::new(tls), recycling))
+}
+
+/// Whether all servers are on this machine, and TLS was not asked for.
+fn is_local(config: &Config) -> bool {
+    let is_loopback = |host: &Host| match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+        }
+    };
+    config.get_ssl_mode() != SslMode::Require && config.get_hosts().iter().all(is_loopback)
+}
