@@ -7,6 +7,7 @@
 //! What may not be in the database stays in a folder of each machine: the key of the audit, which has
 //! to be the same on all of them, and the head of the audit, up to which this machine has seen it.
 
+mod audit;
 mod database;
 mod error;
 mod holders;

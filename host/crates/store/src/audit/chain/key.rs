@@ -20,6 +20,10 @@ const RANDOM: &str = "/dev/urandom";
 /// The purpose from which the seal key is derived, so that a seal never equals a record's hash.
 const SEAL_PURPOSE: &str = "sallyport audit 1: seal of the head";
 
+/// The purpose from which the id of the key is derived.
+#[cfg(feature = "postgres")]
+const ID_PURPOSE: &str = "sallyport audit 1: id of the key";
+
 /// The key, and the seal key that is derived from it.
 pub(crate) struct AuditKey {
     chain: [u8; KEY_LEN],
@@ -64,6 +68,12 @@ impl AuditKey {
 
     fn from_chain_key(chain: [u8; KEY_LEN]) -> Self {
         Self { chain, seal: blake3::derive_key(SEAL_PURPOSE, &chain) }
+    }
+
+    /// The id of the key, which says nothing of the key itself.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn id(&self) -> String {
+        Hash::from_bytes(blake3::derive_key(ID_PURPOSE, &self.chain)).to_string()
     }
 
     /// Computes the hash of a record that follows `previous`. Every part except the last has a
