@@ -12,8 +12,10 @@ mod database;
 mod error;
 mod holders;
 pub(crate) mod migration;
+mod rank;
 mod transaction;
 mod values;
+mod words;
 
 use std::{
     path::{Path, PathBuf},
