@@ -13,6 +13,7 @@ mod error;
 mod holders;
 pub(crate) mod migration;
 mod rank;
+mod sessions;
 mod transaction;
 mod values;
 mod words;
