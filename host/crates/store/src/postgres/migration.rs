@@ -7,11 +7,12 @@
 use deadpool_postgres::Object;
 use tokio_postgres::error::SqlState;
 
-use super::{audit, error::PgError, holders, sessions};
+use super::{audit, error::PgError, holders, sessions, state, timers};
 use crate::error::StoreError;
 
 /// Every step, oldest first. A module that needs a table adds its own step.
-pub(crate) const STEPS: [&[&str]; 1] = [&[holders::TABLE, audit::TABLES, sessions::TABLES]];
+pub(crate) const STEPS: [&[&str]; 1] =
+    [&[holders::TABLE, audit::TABLES, sessions::TABLES, state::TABLES, timers::TABLE]];
 
 /// The newest schema version.
 pub(crate) const NEWEST: i64 = STEPS.len() as i64;

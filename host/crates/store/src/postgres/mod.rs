@@ -14,6 +14,8 @@ mod holders;
 pub(crate) mod migration;
 mod rank;
 mod sessions;
+mod state;
+mod timers;
 mod transaction;
 mod values;
 mod words;
