@@ -7,12 +7,20 @@
 use deadpool_postgres::Object;
 use tokio_postgres::error::SqlState;
 
-use super::{audit, error::PgError, holders, sessions, state, timers};
+use super::{audit, error::PgError, holders, notices, presence, sessions, state, tasks, timers};
 use crate::error::StoreError;
 
 /// Every step, oldest first. A module that needs a table adds its own step.
-pub(crate) const STEPS: [&[&str]; 1] =
-    [&[holders::TABLE, audit::TABLES, sessions::TABLES, state::TABLES, timers::TABLE]];
+pub(crate) const STEPS: [&[&str]; 1] = [&[
+    holders::TABLE,
+    audit::TABLES,
+    sessions::TABLES,
+    state::TABLES,
+    timers::TABLE,
+    notices::TABLE,
+    presence::TABLE,
+    tasks::TABLE,
+]];
 
 /// The newest schema version.
 pub(crate) const NEWEST: i64 = STEPS.len() as i64;
