@@ -7,18 +7,24 @@
 use deadpool_postgres::Object;
 use tokio_postgres::error::SqlState;
 
-use super::{audit, error::PgError, holders, notices, presence, sessions, state, tasks, timers};
+use super::{
+    approvals, audit, connections, error::PgError, holders, notices, presence, questions, sessions,
+    state, tasks, timers,
+};
 use crate::error::StoreError;
 
 /// Every step, oldest first. A module that needs a table adds its own step.
 pub(crate) const STEPS: [&[&str]; 1] = [&[
     holders::TABLE,
     audit::TABLES,
+    approvals::TABLE,
     sessions::TABLES,
     state::TABLES,
     timers::TABLE,
     notices::TABLE,
     presence::TABLE,
+    questions::TABLE,
+    connections::TABLE,
     tasks::TABLE,
 ]];
 

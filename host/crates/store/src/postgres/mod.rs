@@ -7,13 +7,16 @@
 //! What may not be in the database stays in a folder of each machine: the key of the audit, which has
 //! to be the same on all of them, and the head of the audit, up to which this machine has seen it.
 
+mod approvals;
 mod audit;
+mod connections;
 mod database;
 mod error;
 mod holders;
 pub(crate) mod migration;
 mod notices;
 mod presence;
+mod questions;
 mod rank;
 mod sessions;
 mod state;
