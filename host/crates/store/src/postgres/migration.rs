@@ -8,8 +8,8 @@ use deadpool_postgres::Object;
 use tokio_postgres::error::SqlState;
 
 use super::{
-    approvals, audit, connections, error::PgError, holders, notices, presence, questions, sessions,
-    state, tasks, timers,
+    approvals, audit, connections, error::PgError, holders, memories, notices, presence, questions,
+    sessions, state, tasks, timers,
 };
 use crate::error::StoreError;
 
@@ -23,6 +23,7 @@ pub(crate) const STEPS: [&[&str]; 1] = [&[
     timers::TABLE,
     notices::TABLE,
     presence::TABLE,
+    memories::TABLES,
     questions::TABLE,
     connections::TABLE,
     tasks::TABLE,

@@ -13,6 +13,7 @@ mod connections;
 mod database;
 mod error;
 mod holders;
+mod memories;
 pub(crate) mod migration;
 mod notices;
 mod presence;
