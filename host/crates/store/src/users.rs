@@ -76,6 +76,22 @@ pub trait UserStore: Send + Sync {
     async fn usage_since(&self, user: &str, first_day: u64) -> Result<UserUsage, StoreError>;
 }
 
+impl UserUsage {
+    /// The sum of two. It is made here, because sums of SQL fail on overflow.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            calls: self.calls.saturating_add(other.calls),
+            tokens: self.tokens.saturating_add(other.tokens),
+            micro_usd: self.micro_usd.saturating_add(other.micro_usd),
+        }
+    }
+
+    /// One call.
+    pub(crate) fn one_call() -> Self {
+        Self { calls: 1, ..Self::default() }
+    }
+}
+
 pub(crate) fn check_user(user: &str) -> Result<(), StoreError> {
     check_length("the name of a user", user, USER_BYTES_MAX)
 }

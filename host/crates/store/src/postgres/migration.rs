@@ -8,26 +8,29 @@ use deadpool_postgres::Object;
 use tokio_postgres::error::SqlState;
 
 use super::{
-    approvals, audit, connections, error::PgError, holders, memories, notices, presence, questions,
-    sessions, state, tasks, timers,
+    approvals, audit, connections, error::PgError, holders, idempotency, memories, notices,
+    presence, questions, sessions, state, tasks, timers, users,
 };
 use crate::error::StoreError;
 
 /// Every step, oldest first. A module that needs a table adds its own step.
-pub(crate) const STEPS: [&[&str]; 1] = [&[
-    holders::TABLE,
-    audit::TABLES,
-    approvals::TABLE,
-    sessions::TABLES,
-    state::TABLES,
-    timers::TABLE,
-    notices::TABLE,
-    presence::TABLE,
-    memories::TABLES,
-    questions::TABLE,
-    connections::TABLE,
-    tasks::TABLE,
-]];
+pub(crate) const STEPS: [&[&str]; 2] = [
+    &[
+        holders::TABLE,
+        audit::TABLES,
+        approvals::TABLE,
+        sessions::TABLES,
+        state::TABLES,
+        timers::TABLE,
+        notices::TABLE,
+        presence::TABLE,
+        memories::TABLES,
+        questions::TABLE,
+        connections::TABLE,
+        tasks::TABLE,
+    ],
+    &[users::TABLES, idempotency::TABLE],
+];
 
 /// The newest schema version.
 pub(crate) const NEWEST: i64 = STEPS.len() as i64;

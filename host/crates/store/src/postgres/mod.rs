@@ -13,6 +13,7 @@ mod connections;
 mod database;
 mod error;
 mod holders;
+mod idempotency;
 mod memories;
 pub(crate) mod migration;
 mod notices;
@@ -24,6 +25,7 @@ mod state;
 mod tasks;
 mod timers;
 mod transaction;
+mod users;
 mod values;
 mod words;
 

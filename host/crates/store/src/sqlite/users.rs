@@ -12,7 +12,7 @@ use crate::{
     users::{CallLimit, USAGE_DAYS_MAX, UserStore, UserUsage, check_user, groups_text},
 };
 
-/// The tables. Sums are made by this program, because those of SQL fail on overflow.
+/// The tables.
 pub(super) const TABLES: &str = "
     CREATE TABLE login_groups (
         user TEXT NOT NULL PRIMARY KEY,
@@ -66,8 +66,7 @@ impl UserStore for SqliteStore {
                     return Ok(Some(index));
                 }
             }
-            let one = UserUsage { calls: 1, ..UserUsage::default() };
-            add_in(connection, &user, day, one).map(|()| None)
+            add_in(connection, &user, day, UserUsage::one_call()).map(|()| None)
         })
         .await
     }
@@ -89,7 +88,7 @@ fn add_in(connection: &Connection, user: &str, day: u64, used: UserUsage) -> rus
     connection
         .execute("DELETE FROM user_usage WHERE user = ?1 AND day < ?2", params![user, oldest])?;
     let before = day_usage(connection, user, day)?;
-    let UserUsage { calls, tokens, micro_usd } = sum(before, used);
+    let UserUsage { calls, tokens, micro_usd } = before.plus(used);
     let [day, calls, tokens, micro_usd] = [day, calls, tokens, micro_usd].map(to_sql_integer);
     let sql = "INSERT OR REPLACE INTO user_usage (user, day, calls, tokens, micro_usd)
         VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -106,15 +105,7 @@ fn sum_since(connection: &Connection, user: &str, first_day: u64) -> rusqlite::R
     let sql = "SELECT * FROM user_usage WHERE user = ?1 AND day >= ?2";
     let mut statement = connection.prepare(sql)?;
     let mut rows = statement.query_map(params![user, to_sql_integer(first_day)], read_usage)?;
-    rows.try_fold(UserUsage::default(), |total, used| Ok(sum(total, used?)))
-}
-
-fn sum(a: UserUsage, b: UserUsage) -> UserUsage {
-    UserUsage {
-        calls: a.calls.saturating_add(b.calls),
-        tokens: a.tokens.saturating_add(b.tokens),
-        micro_usd: a.micro_usd.saturating_add(b.micro_usd),
-    }
+    rows.try_fold(UserUsage::default(), |total, used| Ok(total.plus(used?)))
 }
 
 fn read_usage(row: &rusqlite::Row<'_>) -> rusqlite::Result<UserUsage> {
