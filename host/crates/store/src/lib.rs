@@ -52,6 +52,7 @@ pub mod users;
 
 mod address;
 mod clock;
+pub mod database;
 mod error;
 #[cfg(feature = "postgres")]
 mod postgres;

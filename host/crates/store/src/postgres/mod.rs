@@ -10,6 +10,7 @@
 mod approvals;
 mod audit;
 mod connections;
+mod copy_tables;
 mod database;
 mod error;
 mod holders;
@@ -22,6 +23,7 @@ mod questions;
 mod rank;
 mod sessions;
 mod state;
+mod status;
 mod tasks;
 mod timers;
 mod transaction;
@@ -34,6 +36,7 @@ use std::{
     sync::Arc,
 };
 
+pub(crate) use self::status::read_database_status;
 use self::{
     database::{Access, Database, Work},
     holders::Renewal,
