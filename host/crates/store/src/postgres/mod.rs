@@ -10,6 +10,7 @@
 mod approvals;
 mod audit;
 mod connections;
+mod copy;
 mod copy_tables;
 mod database;
 mod error;
