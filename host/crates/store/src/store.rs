@@ -2,7 +2,10 @@
 
 use std::{fmt, path::Path, sync::Arc};
 
+#[cfg(feature = "postgres")]
+use crate::postgres::PostgresStore;
 use crate::{
+    address::DatabaseAddress,
     approvals::ApprovalStore,
     audit::{AuditLog, AuditStore},
     connections::ConnectionStore,
@@ -66,8 +69,35 @@ impl HostStore {
         Ok(Self::from_sqlite(SqliteStore::open(folder)?))
     }
 
+    /// Opens a database on a PostgreSQL server, with a folder for what stays on this machine: the
+    /// key and the head of the audit. Creates the folder if it is missing. Does not connect yet.
+    ///
+    /// # Errors
+    ///
+    /// The address has a mistake, the folder cannot be created or is not private to this user, or
+    /// this program was built without PostgreSQL.
+    #[cfg(feature = "postgres")]
+    pub fn connect(address: &DatabaseAddress, folder: &Path) -> Result<Self, StoreError> {
+        Ok(Self::from_parts(PostgresStore::open(address, folder)?))
+    }
+
+    /// Refuses, because this program was built without PostgreSQL.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    #[cfg(not(feature = "postgres"))]
+    pub fn connect(address: &DatabaseAddress, _folder: &Path) -> Result<Self, StoreError> {
+        Err(StoreError::NoPostgres { database: address.shown().to_owned() })
+    }
+
     pub(crate) fn from_sqlite(sqlite: SqliteStore) -> Self {
-        let shared = Arc::new(sqlite);
+        Self::from_parts(sqlite)
+    }
+
+    /// Uses one database for all parts.
+    pub(crate) fn from_parts<S: AllStores + 'static>(store: S) -> Self {
+        let shared = Arc::new(store);
         Self {
             sessions: shared.clone(),
             kept_results: shared.clone(),
@@ -92,6 +122,30 @@ impl HostStore {
         AuditLog::start(self.audit.writer())
     }
 }
+
+/// A database that keeps everything.
+pub(crate) trait AllStores:
+    SessionStore
+    + KeptResultStore
+    + AuditStore
+    + ApprovalStore
+    + QuestionStore
+    + TaskStore
+    + PersistentStateStore
+    + PersistentTimerStore
+    + NoticeStore
+    + SessionPresence
+    + MemoryStore
+    + ConnectionStore
+    + UserStore
+    + IdempotencyStore
+{
+}
+
+impl AllStores for SqliteStore {}
+
+#[cfg(feature = "postgres")]
+impl AllStores for PostgresStore {}
 
 impl fmt::Debug for HostStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

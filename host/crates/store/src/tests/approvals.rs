@@ -137,7 +137,7 @@ fn old_approvals_and_those_of_a_session_can_be_removed() {
 fn approvals_outlive_the_process_and_have_a_length() {
     let fixture = Fixture::new();
     fixture.store.approvals.store_approval(&approval()).wait().unwrap();
-    let other = HostStore::open(fixture.path()).unwrap();
+    let other = fixture.reopen();
     assert!(other.approvals.is_approved(&approval()).wait().unwrap());
     let long = SessionApproval { subject: "x".repeat(64 * 1024 + 1), ..approval() };
     let error = other.approvals.store_approval(&long).wait().unwrap_err();

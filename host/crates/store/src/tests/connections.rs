@@ -1,7 +1,7 @@
 //! Connections: one for each user and plugin, one refresh at a time, no reading across users.
 
 use super::Fixture;
-use crate::{ConnectionStatus, HostStore, NewConnection, SealedTokens};
+use crate::{ConnectionStatus, NewConnection, SealedTokens};
 
 fn tokens(access: &str, refresh: Option<&str>) -> SealedTokens {
     SealedTokens {
@@ -50,7 +50,7 @@ async fn no_user_reads_the_connections_of_another() {
 async fn of_many_who_would_refresh_one_does_and_only_its_tokens_count() {
     let fixture = Fixture::new();
     let first = fixture.store.connections.clone();
-    let second = HostStore::open(fixture.path()).unwrap().connections;
+    let second = fixture.reopen().connections;
     first.save_connection(connection("ann", "mail")).await.unwrap();
     let of = first.find_connection("ann", "mail").await.unwrap().unwrap();
     assert!(first.claim_refresh(&of, 100, 200).await.unwrap());

@@ -5,7 +5,7 @@ use super::*;
 
 /// A store whose log ends at `records`, with the head of a moment when it ended at `named`.
 fn interrupted(named: u64, records: u64) -> Fixture {
-    let fixture = Fixture::with_records(named);
+    let fixture = Fixture::sqlite_with_records(named);
     let head = fs::read(fixture.path().join("audit.head")).unwrap();
     fixture.append(named + 1..=records);
     fs::write(fixture.path().join("audit.head"), head).unwrap();
@@ -47,10 +47,10 @@ fn old_records_can_be_removed_behind_a_head_of_before() {
 
 #[test]
 fn a_first_start_that_ended_early_is_no_trouble() {
-    let other = Fixture::with_records(1);
+    let other = Fixture::sqlite_with_records(1);
     let key = fs::read(other.path().join("audit.key")).unwrap();
     let begun = || {
-        let fixture = Fixture::new();
+        let fixture = Fixture::sqlite();
         fixture.log();
         fixture
     };

@@ -41,9 +41,9 @@ fn everything_is_made_private() {
 /// Each of many commands writes a little. What the log still holds, the next one has to read.
 #[test]
 fn the_log_of_writes_does_not_grow_from_command_to_command() {
-    let fixture = Fixture::new();
+    let fixture = Fixture::sqlite();
     for number in 1..=150 {
-        Fixture { store: HostStore::open(fixture.path()).unwrap(), ..Fixture::new() }
+        Fixture { store: HostStore::open(fixture.path()).unwrap(), ..Fixture::sqlite() }
             .append([number]);
     }
     let log = fs::metadata(fixture.path().join("store.sqlite3-wal")).unwrap();
@@ -100,7 +100,7 @@ fn what_is_not_private_is_not_used() {
 #[test]
 fn a_key_or_head_that_is_not_private_ends_the_log() {
     for name in ["audit.key", "audit.head"] {
-        let fixture = Fixture::with_records(1);
+        let fixture = Fixture::sqlite_with_records(1);
         let path = fixture.path().join(name);
         chmod(&path, 0o644);
         let error = fixture.store.audit_log().flush(PATIENCE).unwrap_err();
@@ -116,7 +116,7 @@ fn a_key_or_head_that_is_not_private_ends_the_log() {
 
 #[test]
 fn a_newer_database_is_not_touched() {
-    let fixture = Fixture::with_records(3);
+    let fixture = Fixture::sqlite_with_records(3);
     for form in [migration::NEWEST + 1, 99, -1] {
         fixture.sql(&format!("PRAGMA user_version = {form}"));
         let before = fs::read(fixture.path().join(FILE)).unwrap();
@@ -133,7 +133,7 @@ fn a_newer_database_is_not_touched() {
 
 /// A database of an earlier form, with a record and an approval where that form has them.
 pub(super) fn of_form(form: usize) -> Fixture {
-    let fixture = Fixture::new();
+    let fixture = Fixture::sqlite();
     let path = fixture.path().join(FILE);
     fs::write(&path, "").unwrap();
     chmod(&path, 0o600);
@@ -142,7 +142,7 @@ pub(super) fn of_form(form: usize) -> Fixture {
     }
     fixture.sql(&format!("PRAGMA user_version = {form}"));
     if form >= 1 {
-        let whole = Fixture::with_records(1);
+        let whole = Fixture::sqlite_with_records(1);
         for file in ["audit.key", "audit.head"] {
             fs::copy(whole.path().join(file), fixture.path().join(file)).unwrap();
         }
@@ -223,7 +223,7 @@ fn steps_are_taken_from_every_form() {
 
 #[test]
 fn a_failure_to_open_is_not_kept() {
-    let fixture = Fixture::with_records(2);
+    let fixture = Fixture::sqlite_with_records(2);
     fixture.sql("PRAGMA user_version = 99");
     assert!(fixture.store.audit.verify(None).wait().is_err());
     fixture.sql(&format!("PRAGMA user_version = {}", migration::NEWEST));
@@ -258,7 +258,7 @@ fn many_can_open_a_new_store_at_once() {
 /// What the database says comes out as what people can do something about.
 #[test]
 fn errors_of_the_database_are_sorted() {
-    let fixture = Fixture::with_records(1);
+    let fixture = Fixture::sqlite_with_records(1);
     let connection = crate::sqlite::database::open_database(fixture.path()).unwrap();
     connection.execute_batch("PRAGMA max_page_count = 1").unwrap();
     let failed = |error| transaction_error::from_sql(fixture.path().join(FILE), &error);

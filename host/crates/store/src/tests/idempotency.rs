@@ -59,7 +59,7 @@ fn a_key_of_a_process_that_is_gone_is_cut_off_unless_it_was_done() {
             keys.begin_key(&key("ann", name), [1; 32], NOW_MS).wait().unwrap();
         }
         keys.end_key(&key("ann", "done"), reply(None)).wait().unwrap();
-        fixture.sql(&format!("UPDATE idempotency_key SET process = '{}'", other.name()));
+        fixture.hand_over("idempotency_key", other);
         let begin = |name| keys.begin_key(&key("ann", name), [1; 32], NOW_MS).wait().unwrap();
         assert_eq!(begin("running"), known(want));
         assert_eq!(begin("done"), known(KeyState::Done(reply(None))));
@@ -85,7 +85,8 @@ fn keys_are_bounded_in_age_number_and_size() {
     assert_eq!(begin("one more", NOW_MS + 1000).unwrap(), None, "the one that ended made room");
     assert_eq!(keys.find_key(&key("ann", "7"), NOW_MS + 1000).wait().unwrap(), None);
     assert!(begin(&"k".repeat(2000), NOW_MS).is_err());
-    fixture.sql("UPDATE idempotency_key SET fingerprint = x'00'");
+    let short = if fixture.is_sqlite() { "x'00'" } else { "'\\x00'" };
+    fixture.sql(&format!("UPDATE idempotency_key SET fingerprint = {short}"));
     assert!(keys.find_key(&key("ann", "8"), NOW_MS + 1000).wait().is_err());
 }
 
@@ -95,7 +96,7 @@ fn of_many_that_begin_at_the_same_time_one_does() {
     let begun = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
             .map(|_| {
-                let other = HostStore::open(fixture.sqlite.folder()).unwrap();
+                let other = fixture.reopen();
                 scope.spawn(move || {
                     let ann = key("ann", "k");
                     other.idempotency.begin_key(&ann, [1; 32], NOW_MS).wait().unwrap().is_none()

@@ -7,7 +7,7 @@ use crate::{AuditError, sqlite::migration};
 
 /// A log that cannot be opened, and the end of the message.
 fn check_closed(spoil: impl FnOnce(&Fixture), want: &str) {
-    let fixture = Fixture::new();
+    let fixture = Fixture::sqlite();
     spoil(&fixture);
     let log = fixture.store.audit_log();
     let error = log.flush(PATIENCE).unwrap_err();
@@ -60,7 +60,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
 /// The log works, then its head cannot be written, then it can again.
 #[test]
 fn a_failure_on_the_way_refuses_what_is_new_and_keeps_what_was_done() {
-    let fixture = Fixture::new();
+    let fixture = Fixture::sqlite();
     let log = fixture.log();
     wait(log.commit(record(1))).unwrap();
     let head = fixture.path().join("audit.head");
@@ -88,7 +88,7 @@ fn a_failure_on_the_way_refuses_what_is_new_and_keeps_what_was_done() {
 
 #[test]
 fn what_is_committed_is_named_by_the_head_when_it_is_told() {
-    let fixture = Fixture::new();
+    let fixture = Fixture::sqlite();
     let log = fixture.log();
     log.append(record(1)).unwrap();
     wait(log.commit(record(2))).unwrap();
@@ -100,7 +100,7 @@ fn what_is_committed_is_named_by_the_head_when_it_is_told() {
 
 #[test]
 fn what_nobody_waits_for_is_named_by_the_head_soon() {
-    let fixture = Fixture::new();
+    let fixture = Fixture::sqlite();
     let log = fixture.log();
     let head = || fs::read(fixture.path().join("audit.head")).unwrap();
     let before = head();
@@ -137,7 +137,7 @@ fn a_dropped_log_has_written_everything() {
 /// much waits, and whoever flushes when it takes too long.
 #[test]
 fn the_queue_is_bounded_and_a_flush_ends() {
-    let fixture = Fixture::new();
+    let fixture = Fixture::sqlite();
     let log = fixture.log();
     let holder = Connection::open(fixture.path().join(FILE)).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -159,9 +159,9 @@ fn many_threads_and_logs_make_one_chain() {
     let fixture = Fixture::new();
     thread::scope(|scope| {
         for log in 0..LOGS {
-            let path = fixture.path();
+            let fixture = &fixture;
             scope.spawn(move || {
-                let log_of_its_own = HostStore::open(path).unwrap().audit_log();
+                let log_of_its_own = fixture.reopen().audit_log();
                 for number in 0..RECORDS {
                     log_of_its_own.append(record(log * RECORDS + number)).unwrap();
                 }

@@ -6,7 +6,7 @@ use crate::StoreError;
 /// Breaks a log of ten records, opens it, and compares what is warned of; then writes on, and
 /// compares what a check says from then on.
 fn check(what: &str, tamper: impl FnOnce(&Fixture), warned: &[&str], problems: &[&str]) {
-    let fixture = Fixture::with_records(10);
+    let fixture = Fixture::sqlite_with_records(10);
     tamper(&fixture);
     let log = fixture.log();
     let warnings: Vec<_> = log.warnings().iter().map(ToString::to_string).collect();
@@ -46,7 +46,7 @@ fn a_database_that_was_removed_or_emptied_is_not_made_anew_in_silence() {
     let remove = |path: &Path| drop(fs::remove_file(path));
     let empty = |path: &Path| fs::write(path, "").unwrap();
     for spoil in [&remove as &dyn Fn(&Path), &empty] {
-        let fixture = Fixture::with_records(10);
+        let fixture = Fixture::sqlite_with_records(10);
         files.iter().for_each(|name| spoil(&fixture.path().join(name)));
         let again = HostStore::open(fixture.path()).unwrap();
         let errors = [
@@ -64,7 +64,7 @@ fn a_database_that_was_removed_or_emptied_is_not_made_anew_in_silence() {
 /// A record's number is part of what is hashed.
 #[test]
 fn a_gap_cannot_be_closed_by_other_numbers() {
-    let fixture = Fixture::with_records(10);
+    let fixture = Fixture::sqlite_with_records(10);
     fixture.sql("DELETE FROM audit WHERE seq > 7");
     fixture.append([100, 101]);
     fixture.sql("UPDATE audit SET seq = seq - 3 WHERE seq > 7");
@@ -125,7 +125,7 @@ fn a_new_head_does_not_hide_the_old_one() {
 /// A place in the middle is found by a check, and is there for every later one.
 #[test]
 fn what_happened_long_ago_stays_where_it_happened() {
-    let fixture = Fixture::with_records(10);
+    let fixture = Fixture::sqlite_with_records(10);
     fixture.sql("UPDATE audit SET text = '{}' WHERE seq = 4");
     fixture.append(11..=20);
     assert_eq!(fixture.problems(), ["record 4: changed or out of place"]);
@@ -134,7 +134,7 @@ fn what_happened_long_ago_stays_where_it_happened() {
 /// Killed while it writes down what it found, a process leaves the finding to the next one.
 #[test]
 fn a_finding_is_not_lost_by_a_crash() {
-    let fixture = Fixture::with_records(10);
+    let fixture = Fixture::sqlite_with_records(10);
     fixture.sql("DELETE FROM audit WHERE seq > 7");
     let head = fs::read(fixture.path().join("audit.head")).unwrap();
     fixture.log();
@@ -146,7 +146,7 @@ fn a_finding_is_not_lost_by_a_crash() {
 /// While somebody keeps changing the log, nothing can be vouched for.
 #[test]
 fn the_numbers_of_records_can_run_out() {
-    let fixture = Fixture::with_records(1);
+    let fixture = Fixture::sqlite_with_records(1);
     fixture.sql(&format!("UPDATE audit SET seq = {}", i64::MAX));
     let error = fixture.store.audit_log().flush(PATIENCE).unwrap_err();
     assert!(error.to_string().ends_with("there is no number after its last one"), "{error}");

@@ -31,6 +31,8 @@ mod log;
 mod memories;
 mod mend;
 mod notices;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod presence;
 mod property;
 mod prune;
@@ -50,18 +52,40 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The user of the sessions of tests that are about something else.
 const USER: &str = LOCAL_USER;
 
-/// A store in a folder of its own, which goes with it.
+/// A store of its own, which goes with it. Tests of what every store does run on SQLite, and once
+/// more on PostgreSQL where a server is named (`cargo xtask postgres`).
 struct Fixture {
     _parent: TempDir,
-    sqlite: SqliteStore,
+    backend: Backend,
     store: HostStore,
 }
 
+/// The database behind a fixture.
+enum Backend {
+    Sqlite(SqliteStore),
+    #[cfg(feature = "postgres")]
+    Postgres(postgres::TestSchema),
+}
+
 impl Fixture {
+    /// A store in the database that this run is about.
     fn new() -> Self {
+        #[cfg(feature = "postgres")]
+        if let Some(address) = postgres::test_address() {
+            let parent = TempDir::new().unwrap();
+            let schema = postgres::TestSchema::new(address, &parent.path().join("store"));
+            let store = HostStore::from_parts(schema.store.clone());
+            return Self { _parent: parent, backend: Backend::Postgres(schema), store };
+        }
+        Self::sqlite()
+    }
+
+    /// A store in SQLite, for tests of its files.
+    fn sqlite() -> Self {
         let parent = TempDir::new().unwrap();
         let sqlite = SqliteStore::open(&parent.path().join("store")).unwrap();
-        Self { _parent: parent, store: HostStore::from_sqlite(sqlite.clone()), sqlite }
+        let store = HostStore::from_sqlite(sqlite.clone());
+        Self { _parent: parent, backend: Backend::Sqlite(sqlite), store }
     }
 
     /// A store with records 1 to `count`.
@@ -71,9 +95,30 @@ impl Fixture {
         fixture
     }
 
+    /// [`with_records`](Self::with_records), in SQLite.
+    fn sqlite_with_records(count: u64) -> Self {
+        let fixture = Self::sqlite();
+        fixture.append(1..=count);
+        fixture
+    }
+
+    /// The store in SQLite, in tests of it.
+    fn sqlite_store(&self) -> &SqliteStore {
+        match &self.backend {
+            Backend::Sqlite(sqlite) => sqlite,
+            #[cfg(feature = "postgres")]
+            Backend::Postgres(_) => panic!("the test is about SQLite"),
+        }
+    }
+
+    /// Whether the store is in SQLite.
+    fn is_sqlite(&self) -> bool {
+        matches!(self.backend, Backend::Sqlite(_))
+    }
+
     /// A copy of what is on the disk, as another start of the program finds it.
     fn copy(&self) -> Self {
-        let copy = Self::new();
+        let copy = Self::sqlite();
         for entry in fs::read_dir(self.path()).unwrap() {
             let entry = entry.unwrap();
             fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
@@ -81,8 +126,44 @@ impl Fixture {
         copy
     }
 
+    /// The same store as another start of the program opens it.
+    fn reopen(&self) -> HostStore {
+        match &self.backend {
+            Backend::Sqlite(_) => HostStore::open(self.path()).unwrap(),
+            #[cfg(feature = "postgres")]
+            Backend::Postgres(schema) => HostStore::from_parts(schema.reopen()),
+        }
+    }
+
+    /// The store by another clock.
+    fn with_clock(&self, clock: Arc<dyn Fn() -> u64 + Send + Sync>) -> HostStore {
+        match &self.backend {
+            Backend::Sqlite(sqlite) => {
+                let mut sqlite = sqlite.clone();
+                sqlite.clock = clock;
+                HostStore::from_sqlite(sqlite)
+            }
+            #[cfg(feature = "postgres")]
+            Backend::Postgres(schema) => HostStore::from_parts(schema.with_clock(clock)),
+        }
+    }
+
     fn path(&self) -> &Path {
-        self.sqlite.folder()
+        match &self.backend {
+            Backend::Sqlite(sqlite) => sqlite.folder(),
+            #[cfg(feature = "postgres")]
+            Backend::Postgres(schema) => schema.folder(),
+        }
+    }
+
+    /// Makes what this process holds in a table another's.
+    fn hand_over(&self, table: &str, other: Other) {
+        let name = other.name();
+        self.sql(&format!("UPDATE {table} SET process = '{name}' WHERE process IS NOT NULL"));
+        #[cfg(feature = "postgres")]
+        if let (Backend::Postgres(schema), Other::Elsewhere) = (&self.backend, other) {
+            schema.give_lease(&name);
+        }
     }
 
     fn append(&self, numbers: impl IntoIterator<Item = u64>) {
@@ -113,16 +194,28 @@ impl Fixture {
         self.store.audit.read_records(filter).wait().unwrap()
     }
 
-    /// Does what any program can that opens the file.
+    /// Does what any program can that opens the database.
     fn sql(&self, text: &str) {
-        let connection = Connection::open(self.path().join(FILE)).unwrap();
-        connection.execute_batch(text).unwrap();
+        match &self.backend {
+            Backend::Sqlite(_) => {
+                let connection = Connection::open(self.path().join(FILE)).unwrap();
+                connection.execute_batch(text).unwrap();
+            }
+            #[cfg(feature = "postgres")]
+            Backend::Postgres(schema) => schema.sql(text),
+        }
     }
 
     /// A number that the database itself counts.
     fn count(&self, sql: &str) -> u64 {
-        let connection = Connection::open(self.path().join(FILE)).unwrap();
-        connection.query_row(sql, (), |row| row.get::<_, i64>(0)).unwrap() as u64
+        match &self.backend {
+            Backend::Sqlite(_) => {
+                let connection = Connection::open(self.path().join(FILE)).unwrap();
+                connection.query_row(sql, (), |row| row.get::<_, i64>(0)).unwrap() as u64
+            }
+            #[cfg(feature = "postgres")]
+            Backend::Postgres(schema) => schema.count(sql),
+        }
     }
 }
 
@@ -147,10 +240,9 @@ impl Hands {
     }
 
     /// The store of a fixture, by this clock.
-    fn store(&self, fixture: &Fixture) -> SqliteStore {
-        let (mut store, hands) = (fixture.sqlite.clone(), self.clone());
-        store.clock = Arc::new(move || hands.0.load(Ordering::SeqCst));
-        store
+    fn store(&self, fixture: &Fixture) -> HostStore {
+        let hands = self.clone();
+        fixture.with_clock(Arc::new(move || hands.0.load(Ordering::SeqCst)))
     }
 }
 

@@ -72,7 +72,7 @@ fn what_a_process_had_taken_comes_again_when_it_is_gone() {
         let fixture = Fixture::new();
         fixture.keep("s-1", "a", NoticeAudience::Conversation);
         fixture.take("s-1");
-        fixture.sql(&format!("UPDATE notice SET process = '{}'", other.name()));
+        fixture.hand_over("notice", other);
         let take = |now_ms| fixture.store.notices.take_batch("me", "s-1", now_ms).wait().unwrap();
         if wait_ms > 0 {
             assert!(take(NOW_MS + wait_ms - 1).is_empty());

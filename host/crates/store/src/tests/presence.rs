@@ -54,7 +54,7 @@ fn a_process_that_is_gone_does_not_count() {
         let fixture = Fixture::new();
         let presence = &fixture.store.presence;
         presence.mark_open("me", "s-1", NOW_MS).wait().unwrap();
-        fixture.sql(&format!("UPDATE presence SET process = '{}'", other.name()));
+        fixture.hand_over("presence", other);
         assert_eq!(presence.is_open("s-1", NOW_MS).wait().unwrap(), counts);
         // The next to enter clears away what is left.
         presence.mark_open("me", "s-2", NOW_MS).wait().unwrap();

@@ -11,14 +11,15 @@ const RECORDS: u64 = 6;
 
 /// Changed again and again, in copies.
 static WHOLE: LazyLock<Fixture> = LazyLock::new(|| {
-    let fixture = Fixture::with_records(RECORDS);
+    let fixture = Fixture::sqlite_with_records(RECORDS);
     // Through a connection of default settings, which moves the log of writes on closing.
     fixture.sql("SELECT count(*) FROM audit");
     fixture
 });
 
 /// The same before the log of writes was moved into the database.
-static WITH_LOG_OF_WRITES: LazyLock<Fixture> = LazyLock::new(|| Fixture::with_records(RECORDS));
+static WITH_LOG_OF_WRITES: LazyLock<Fixture> =
+    LazyLock::new(|| Fixture::sqlite_with_records(RECORDS));
 
 /// One change of one row. Numbers pick a row and a byte.
 #[derive(Debug, Clone)]

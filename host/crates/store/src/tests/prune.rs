@@ -58,7 +58,7 @@ fn a_long_log_is_removed_step_by_step() {
 
 #[test]
 fn what_was_removed_is_in_no_file() {
-    let fixture = Fixture::with_records(10);
+    let fixture = Fixture::sqlite_with_records(10);
     fixture.store.audit.prune(9000).wait().unwrap();
     let holds = |text: &str| {
         fs::read_dir(fixture.copy().path()).unwrap().any(|entry| {

@@ -73,7 +73,7 @@ fn an_entry_is_what_was_appended() {
 /// Breaking a record, or writing it in a form of the future, does not hide it.
 #[test]
 fn unreadable_records_pass_every_filter() {
-    let fixture = Fixture::with_records(5);
+    let fixture = Fixture::sqlite_with_records(5);
     fixture.sql("UPDATE audit SET text = 'junk' WHERE seq = 2");
     fixture.sql("UPDATE audit SET text = replace(text, '\"v\":1', '\"v\":9') WHERE seq = 3");
     fixture.sql("UPDATE audit SET text = CAST(x'ff00' AS TEXT) WHERE seq = 4");
@@ -86,8 +86,8 @@ fn unreadable_records_pass_every_filter() {
 
 #[test]
 fn the_log_may_grow_while_it_is_read() {
-    let fixture = Fixture::with_records(600);
-    let mut records = AuditEntryReader::new(&fixture.sqlite, AuditFilter::default());
+    let fixture = Fixture::sqlite_with_records(600);
+    let mut records = AuditEntryReader::new(fixture.sqlite_store(), AuditFilter::default());
     assert_eq!(records.next().unwrap().unwrap().seq, 1);
     fixture.append(601..=610);
     assert_eq!(records.last().unwrap().unwrap().seq, 610);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use sallyport_contract::services::{StateStore, StateStoreError, StateWrite, WriteCondition};
+use sallyport_contract::services::{StateStoreError, StateWrite, WriteCondition};
 
 use super::*;
 use crate::{PersistentStateStore, StateOwner};
@@ -17,7 +17,7 @@ fn anything(value: &[u8]) -> StateWrite {
 }
 
 struct Keeper {
-    state: SqliteStore,
+    state: Arc<dyn PersistentStateStore>,
     hands: Hands,
     fixture: Fixture,
 }
@@ -25,7 +25,7 @@ struct Keeper {
 impl Keeper {
     fn new() -> Self {
         let (fixture, hands) = (Fixture::new(), Hands::default());
-        Self { state: hands.store(&fixture), hands, fixture }
+        Self { state: hands.store(&fixture).state, hands, fixture }
     }
 
     fn set(&self, key: &str, value: &str) -> u64 {
@@ -47,12 +47,11 @@ impl Keeper {
     }
 
     /// What the owners keep by their own count, and by their rows.
-    fn counted(&self) -> (i64, i64) {
-        let connection = Connection::open(self.fixture.path().join(FILE)).unwrap();
-        let one = |sql: &str| connection.query_row(sql, (), |row| row.get(0)).unwrap();
+    fn counted(&self) -> (u64, u64) {
+        let one = |sql: &str| self.fixture.count(&format!("SELECT CAST({sql} AS bigint)"));
         (
-            one("SELECT ifnull(sum(bytes), 0) FROM state_owner"),
-            one("SELECT ifnull(sum(length(name) + length(value)), 0) FROM state"),
+            one("(SELECT coalesce(sum(bytes), 0) FROM state_owner)"),
+            one("(SELECT coalesce(sum(length(name) + length(value)), 0) FROM state)"),
         )
     }
 }
@@ -72,7 +71,7 @@ fn what_is_kept_is_there_until_it_is_forgotten() {
     assert!(keeper.state.delete(&me(), "a").wait().unwrap());
     assert!(!keeper.state.delete(&me(), "a").wait().unwrap());
     assert_eq!(keeper.get("a"), None);
-    let again = HostStore::open(keeper.fixture.path()).unwrap().state;
+    let again = keeper.fixture.reopen().state;
     again.set(&me(), "b\0c", anything(&[0, 255])).wait().unwrap();
     assert_eq!(keeper.state.get(&me(), "b\0c").wait().unwrap().unwrap().value, [0, 255]);
     assert_eq!(keeper.get("b"), None);
@@ -232,8 +231,11 @@ fn keys_are_listed_in_the_order_of_their_bytes() {
 fn a_store_that_cannot_be_used_is_unavailable() {
     let keeper = Keeper::new();
     keeper.set("a", "");
-    keeper.fixture.sql("PRAGMA user_version = 99");
-    let state = HostStore::open(keeper.fixture.path()).unwrap().state;
+    keeper.fixture.sql(match keeper.fixture.is_sqlite() {
+        true => "PRAGMA user_version = 99",
+        false => "UPDATE store SET version = 99",
+    });
+    let state = keeper.fixture.reopen().state;
     assert!(matches!(state.get(&me(), "a").wait(), Err(StateStoreError::Unavailable(_))));
     assert!(matches!(
         state.set(&me(), "a", anything(b"")).wait(),

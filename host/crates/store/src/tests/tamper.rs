@@ -4,7 +4,7 @@ use super::*;
 
 /// Tampers with a log of ten records and compares what a check says.
 fn check(what: &str, tamper: impl FnOnce(&Fixture), want: &[&str]) {
-    let fixture = Fixture::with_records(10);
+    let fixture = Fixture::sqlite_with_records(10);
     tamper(&fixture);
     assert_eq!(fixture.problems(), want, "{what}");
 }
@@ -117,7 +117,7 @@ fn h50_a_missing_changed_or_old_head_is_named() {
 #[test]
 fn a_log_that_goes_further_than_its_head_is_whole_as_far_as_it_fits() {
     let with_older_head = |tamper: &str| {
-        let fixture = Fixture::with_records(10);
+        let fixture = Fixture::sqlite_with_records(10);
         let head = fs::read(fixture.path().join("audit.head")).unwrap();
         fixture.append(11..=13);
         fs::write(fixture.path().join("audit.head"), head).unwrap();
@@ -147,7 +147,7 @@ fn a_log_that_goes_further_than_its_head_is_whole_as_far_as_it_fits() {
 /// Whoever cuts the log and makes the head fit has to seal it.
 #[test]
 fn h50_a_head_cannot_be_made_to_fit_a_log_that_was_cut() {
-    let fixture = Fixture::with_records(10);
+    let fixture = Fixture::sqlite_with_records(10);
     let seventh = &fixture.entries(AuditFilter::default())[6];
     let link = format!("{:020}:{}", seventh.seq, seventh.hash);
     fixture.sql("DELETE FROM audit WHERE seq > 7");
@@ -182,7 +182,7 @@ fn h50_another_key_or_none_is_named() {
         &["record 10: cannot be checked, nor any before it: audit.key is missing", foreign],
     );
     for bytes in [vec![], vec![7; 31], vec![7; 33], vec![7; 1 << 20]] {
-        let fixture = Fixture::with_records(1);
+        let fixture = Fixture::sqlite_with_records(1);
         fs::write(fixture.path().join("audit.key"), bytes).unwrap();
         let error = fixture.store.audit.verify(None).wait().unwrap_err();
         assert!(error.to_string().ends_with("audit.key is damaged: it is not a key"), "{error}");
@@ -191,7 +191,7 @@ fn h50_another_key_or_none_is_named() {
 
 #[test]
 fn a_head_that_was_kept_elsewhere_is_found_again_or_missed() {
-    let fixture = Fixture::with_records(5);
+    let fixture = Fixture::sqlite_with_records(5);
     let head = fixture.verify().head;
     fixture.append(6..=9);
     let problems = |head: &str| {
@@ -201,8 +201,12 @@ fn a_head_that_was_kept_elsewhere_is_found_again_or_missed() {
     assert_eq!(problems(&head), [""; 0]);
     assert_eq!(problems(&format!(" {head}\n")), [""; 0]);
     assert_eq!(problems(&fixture.verify().head), [""; 0]);
-    assert_eq!(problems(&Fixture::new().verify().head), [""; 0], "nothing is a start of anything");
-    let other = Fixture::with_records(5).verify().head;
+    assert_eq!(
+        problems(&Fixture::sqlite().verify().head),
+        [""; 0],
+        "nothing is a start of anything"
+    );
+    let other = Fixture::sqlite_with_records(5).verify().head;
     assert_eq!(problems(&other), ["record 5: not the one that was expected"]);
     let later = head.replacen('5', "50", 1);
     assert_eq!(problems(&later), ["record 50: expected, but the log ends before it"]);
@@ -215,11 +219,11 @@ fn a_head_that_was_kept_elsewhere_is_found_again_or_missed() {
 
 #[test]
 fn an_emptied_folder_does_not_pass_for_the_log_that_was_expected() {
-    let head = Fixture::with_records(5).verify().head;
-    let seen = Fixture::new().store.audit.verify(Some(&head)).wait().unwrap();
+    let head = Fixture::sqlite_with_records(5).verify().head;
+    let seen = Fixture::sqlite().store.audit.verify(Some(&head)).wait().unwrap();
     let problems: Vec<_> = seen.problems.iter().map(ToString::to_string).collect();
     assert_eq!(problems, ["record 5: expected, but the log ends before it"]);
-    let fixture = Fixture::with_records(5);
+    let fixture = Fixture::sqlite_with_records(5);
     fs::remove_file(fixture.path().join("audit.key")).unwrap();
     let seen = fixture.store.audit.verify(Some(&head)).wait().unwrap();
     assert_eq!(seen.problems[1].what, "expected, but cannot be compared", "{seen:?}");
@@ -229,7 +233,7 @@ fn an_emptied_folder_does_not_pass_for_the_log_that_was_expected() {
 /// can show.
 #[test]
 fn a_folder_that_was_put_back_is_missed_by_its_head_alone() {
-    let fixture = Fixture::with_records(3);
+    let fixture = Fixture::sqlite_with_records(3);
     let earlier = fixture.copy();
     fixture.append([4]);
     let head = fixture.verify().head;
@@ -240,7 +244,7 @@ fn a_folder_that_was_put_back_is_missed_by_its_head_alone() {
 /// A trigger could swallow records, a view could stand in for the table.
 #[test]
 fn h50_nothing_in_the_database_swallows_records() {
-    let fixture = Fixture::with_records(1);
+    let fixture = Fixture::sqlite_with_records(1);
     fixture.sql(
         "CREATE TRIGGER swallow BEFORE INSERT ON audit BEGIN SELECT RAISE(IGNORE); END;
          CREATE TRIGGER change AFTER INSERT ON audit BEGIN UPDATE audit SET text = ''; END;",
@@ -249,7 +253,7 @@ fn h50_nothing_in_the_database_swallows_records() {
     assert_eq!(fixture.verify().records, 2);
     assert_eq!(fixture.problems(), [""; 0]);
 
-    let fixture = Fixture::with_records(1);
+    let fixture = Fixture::sqlite_with_records(1);
     fixture.sql("ALTER TABLE audit RENAME TO other; CREATE VIEW audit AS SELECT * FROM other;");
     assert!(fixture.store.audit_log().flush(PATIENCE).is_err());
 }
@@ -257,7 +261,7 @@ fn h50_nothing_in_the_database_swallows_records() {
 /// Bytes that are no text any more would be shown as nothing, or make a reader fail.
 #[test]
 fn h50_the_type_of_a_text_is_part_of_it() {
-    let fixture = Fixture::with_records(10);
+    let fixture = Fixture::sqlite_with_records(10);
     fixture.sql(
         "PRAGMA writable_schema = ON;
          UPDATE sqlite_schema SET sql = replace(sql, ') STRICT', ')')",
@@ -269,7 +273,7 @@ fn h50_the_type_of_a_text_is_part_of_it() {
 /// A list of problems does not take its length from whoever broke the log.
 #[test]
 fn the_list_of_problems_is_bounded() {
-    let fixture = Fixture::with_records(3);
+    let fixture = Fixture::sqlite_with_records(3);
     fixture.sql(
         "WITH RECURSIVE number(n) AS (SELECT 10 UNION ALL SELECT n + 2 FROM number WHERE n < 6000)
          INSERT INTO audit SELECT n, '', zeroblob(32) FROM number",

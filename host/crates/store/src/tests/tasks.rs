@@ -60,7 +60,7 @@ fn a_task_of_a_process_that_is_gone_is_cut_off_for_good() {
         let fixture = Fixture::new();
         let tasks = &fixture.store.tasks;
         tasks.add_task(task("t", "ann")).wait().unwrap();
-        fixture.sql(&format!("UPDATE task SET process = '{}'", other.name()));
+        fixture.hand_over("task", other);
         let found = tasks.find_task("ann", "t", NOW_MS).wait().unwrap().unwrap();
         assert_eq!(found.state, want);
         assert!(tasks.end_task("t", end("completed"), NOW_MS).wait().unwrap());

@@ -3,7 +3,7 @@
 use std::slice::from_ref;
 
 use sallyport_contract::services::{
-    StoredTimer, TimerError, TimerFiring, TimerRequest, TimerSchedule, TimerStore,
+    StoredTimer, TimerError, TimerFiring, TimerRequest, TimerSchedule,
 };
 
 use super::*;
@@ -16,7 +16,7 @@ const MINUTE_MS: u64 = 60_000;
 const START_MS: u64 = 1_800_000_000_000;
 
 struct Keeper {
-    timers: SqliteStore,
+    timers: Arc<dyn PersistentTimerStore>,
     hands: Hands,
     fixture: Fixture,
 }
@@ -40,7 +40,7 @@ impl Keeper {
     fn new() -> Self {
         let (fixture, hands) = (Fixture::new(), Hands::default());
         hands.set(START_MS);
-        Self { timers: hands.store(&fixture), hands, fixture }
+        Self { timers: hands.store(&fixture).timers, hands, fixture }
     }
 
     fn add(&self, moment: TimerSchedule) -> StoredTimer {
@@ -64,8 +64,7 @@ impl Keeper {
 
     /// Makes every claim one of another process.
     fn hand_over(&self, other: Other) {
-        let sql = format!("UPDATE timer SET process = '{}' WHERE process NOTNULL", other.name());
-        self.fixture.sql(&sql);
+        self.fixture.hand_over("timer", other);
     }
 }
 

@@ -84,7 +84,7 @@ fn of_many_that_count_at_the_same_time_none_passes_the_limit() {
     let counted = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
             .map(|_| {
-                let other = HostStore::open(fixture.sqlite.folder()).unwrap();
+                let other = fixture.reopen();
                 scope.spawn(move || {
                     let count = || other.users.count_call("ann", TODAY, &limit).wait().unwrap();
                     (0..10).filter(|_| count().is_none()).count()

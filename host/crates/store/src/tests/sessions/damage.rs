@@ -10,7 +10,7 @@ use super::*;
 const RECORDS: usize = 40;
 
 static WHOLE: LazyLock<Fixture> = LazyLock::new(|| {
-    let fixture = Fixture::new();
+    let fixture = Fixture::sqlite();
     let texts: Vec<String> =
         (0..RECORDS).map(|number| format!("text {number} ").repeat(30)).collect();
     let refs: Vec<&str> = texts.iter().map(String::as_str).collect();

@@ -44,10 +44,7 @@ fn what_is_written_is_read_back() {
         records: 4,
         used: StoredUsage { turns: 4, tokens: 280, cost_micro_usd: Some(20) },
     };
-    assert_eq!(
-        HostStore::open(fixture.path()).unwrap().sessions.get(USER, "s-1").wait().unwrap(),
-        session
-    );
+    assert_eq!(fixture.reopen().sessions.get(USER, "s-1").wait().unwrap(), session);
 }
 
 #[test]
