@@ -1,10 +1,14 @@
 //! The fixture in PostgreSQL, and what only a server can do to a store.
 
+mod copy;
+mod faults;
+mod machines;
+
 use std::sync::atomic::AtomicU32;
 
 use super::*;
 use crate::{
-    DatabaseAddress, NewSession, StoreError,
+    DatabaseAddress, NewRecord, NewSession, StoreError, StoredUsage,
     postgres::{PostgresStore, migration},
 };
 
@@ -99,6 +103,16 @@ fn new_session(id: &str) -> NewSession {
         model: String::new(),
         folder: None,
         created_ms: 1,
+    }
+}
+
+fn new_record(body: &str) -> NewRecord {
+    NewRecord {
+        kind: "input".to_owned(),
+        body: body.to_owned(),
+        search_text: String::new(),
+        at_ms: 1,
+        used: StoredUsage::default(),
     }
 }
 

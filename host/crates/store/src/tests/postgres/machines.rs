@@ -1,0 +1,100 @@
+//! Several machines with one database.
+
+use super::*;
+use crate::{IdempotencyKey, KeyState, KeyedReply};
+
+#[test]
+fn machines_that_start_at_once_make_one_schema() {
+    let Some(fixture) = on_server() else { return };
+    let all = schema(&fixture);
+    let stores: Vec<HostStore> = (0..6).map(|_| HostStore::from_parts(all.reopen())).collect();
+    std::thread::scope(|scope| {
+        for store in &stores {
+            scope.spawn(|| store.sessions.latest_session(USER, None).wait().unwrap());
+        }
+    });
+    assert_eq!(fixture.count("SELECT version FROM store"), migration::NEWEST as u64);
+}
+
+/// Two machines with the same key write one chain, and both can check it.
+#[test]
+fn machines_with_one_key_write_one_chain() {
+    let Some(fixture) = on_server() else { return };
+    fixture.append(1..=3);
+    let other = TempDir::new().unwrap();
+    let folder = other.path().join("store");
+    crate::private_files::ensure_private_folder(&folder).unwrap();
+    let key = fixture.path().join("audit.key");
+    fs::copy(key, folder.join("audit.key")).unwrap();
+    let second = HostStore::from_parts(schema(&fixture).reopen_in(&folder));
+    let log = second.audit_log();
+    log.append(record(4)).unwrap();
+    log.flush(PATIENCE).unwrap();
+    assert_eq!(log.warnings(), []);
+    fixture.append([5]);
+    for store in [&fixture.store, &second] {
+        let seen = store.audit.verify(None).wait().unwrap();
+        assert_eq!((seen.records, seen.problems), (5, vec![]));
+    }
+    // A log that is cut off behind the head of one machine is found out there.
+    fixture.sql("DELETE FROM audit WHERE seq = 5");
+    assert!(second.audit.verify(None).wait().unwrap().is_intact());
+    assert_eq!(fixture.problems(), ["record 5: cut off"]);
+}
+
+#[test]
+fn a_machine_with_another_key_writes_nothing() {
+    let Some(fixture) = on_server() else { return };
+    fixture.append(1..=3);
+    let other = TempDir::new().unwrap();
+    let second = HostStore::from_parts(schema(&fixture).reopen_in(&other.path().join("store")));
+    let error = second.audit_log().flush(PATIENCE).unwrap_err();
+    assert!(error.to_string().contains("was begun with another key"), "{error}");
+    assert!(error.hint().unwrap().contains("copy audit.key"), "{error}");
+    assert_eq!((fixture.verify().records, fixture.problems()), (3, vec![]));
+}
+
+const NOW_MS: u64 = 1_800_000_000_000;
+
+/// The state of the key `k` as another machine sees it.
+fn state_elsewhere(fixture: &Fixture, other: &HostStore) -> Option<KeyState> {
+    let key = IdempotencyKey { user: "ann".to_owned(), key: "k".to_owned() };
+    let begun = other.idempotency.begin_key(&key, [1; 32], NOW_MS).wait().unwrap();
+    let found = fixture.store.idempotency.find_key(&key, NOW_MS).wait().unwrap();
+    assert_eq!(begun, found);
+    found.map(|known| known.state)
+}
+
+/// The key of a machine that dies is cut off when its lease ends, and never begun again. A machine
+/// that was only slow can still tell what came of it.
+#[test]
+fn the_key_of_a_machine_that_dies_is_cut_off_with_its_lease() {
+    let Some(fixture) = on_server() else { return };
+    let key = IdempotencyKey { user: "ann".to_owned(), key: "k".to_owned() };
+    let other = fixture.reopen();
+    assert_eq!(fixture.store.idempotency.begin_key(&key, [1; 32], NOW_MS).wait().unwrap(), None);
+    fixture.hand_over("idempotency_key", Other::Elsewhere);
+    assert_eq!(state_elsewhere(&fixture, &other), Some(KeyState::Running));
+    fixture.sql("DELETE FROM holder");
+    for _ in 0..2 {
+        assert_eq!(state_elsewhere(&fixture, &other), Some(KeyState::CutOff));
+    }
+    let reply = KeyedReply { status: 200, body: Some(b"{}".to_vec()) };
+    fixture.store.idempotency.end_key(&key, reply.clone()).wait().unwrap();
+    assert_eq!(state_elsewhere(&fixture, &other), Some(KeyState::Done(reply)));
+}
+
+/// Names that are longer than an index of the server takes, and have characters that its texts do not.
+#[test]
+fn the_longest_names_have_a_place() {
+    let Some(fixture) = on_server() else { return };
+    let name: String = "\0\u{e0ff}é".chars().cycle().take(400).collect();
+    let key = IdempotencyKey { user: name.clone(), key: name.clone() };
+    let store = &fixture.store;
+    assert_eq!(store.idempotency.begin_key(&key, [1; 32], NOW_MS).wait().unwrap(), None);
+    assert!(store.idempotency.begin_key(&key, [1; 32], NOW_MS).wait().unwrap().is_some());
+    store.users.set_login_groups(&name, &[name.clone()]).wait().unwrap();
+    assert_eq!(store.users.login_groups(&name).wait().unwrap(), [name.clone()]);
+    store.users.add_usage(&name, 1, crate::UserUsage::one_call()).wait().unwrap();
+    assert_eq!(store.users.usage_since(&name, 0).wait().unwrap().calls, 1);
+}
