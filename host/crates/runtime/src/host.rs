@@ -477,13 +477,17 @@ pub async fn load_for_inspection(
     load_registry(settings, gate, load_options, notices).await
 }
 
-/// Returns the persistent store. The database is opened at its first use.
+/// Returns the persistent store, where `[store]` of the configuration says, or else in the home. The
+/// database is opened at its first use.
 ///
 /// # Errors
 ///
-/// The state folder cannot be used.
+/// The state folder cannot be used, or the address of the database has a mistake.
 pub fn open_store(settings: &HostSettings) -> Result<HostStore, StoreError> {
-    HostStore::open(&settings.paths.state)
+    match settings.database_address()? {
+        Some(address) => HostStore::connect(&address, &settings.database_folder()),
+        None => HostStore::open(&settings.paths.state),
+    }
 }
 
 /// Returns the accounts that users have connected.

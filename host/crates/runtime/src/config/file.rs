@@ -53,6 +53,9 @@
 //! client_secret_file = "~/keys/login"
 //! roles = { staff = "user", leads = "approver" }
 //!
+//! [store]
+//! url_file = "~/keys/database"
+//!
 //! [mcp.files]
 //! command = ["mcp-server-filesystem", "/home/ann/notes"]
 //!
@@ -73,7 +76,7 @@ use toml::de::DeTable;
 use super::{
     ApprovalSettings, BrowserSettings, BudgetSettings, ChatSettings, CompileSettings,
     InternalToolSettings, LoginSettings, PackageSettings, SessionRetention, SettingOrigin,
-    TelemetrySettings, TerminalSettings,
+    StoreSettings, TelemetrySettings, TerminalSettings,
     provider::{self, ProviderChoice},
     reader::ConfigText,
     values::{
@@ -127,6 +130,8 @@ pub struct FileConfig {
     /// The identity server at which people log in to the console of the service; without it, they
     /// log in with a token.
     pub login: Option<LoginSettings>,
+    /// Where everything is kept that outlives a process; without it, in the home.
+    pub store: Option<StoreSettings>,
     /// MCP servers whose tools are used; each name is that of their plugin.
     #[schemars(with = "BTreeMap<String, McpServerEntry>")]
     pub mcp: BTreeMap<PluginName, McpServerEntry>,

@@ -1,6 +1,6 @@
 //! The configuration files, merged: the project's over the user's.
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
 use serde_json::{Value, json};
 
@@ -23,11 +23,18 @@ pub(super) struct ConfigLayers {
 }
 
 /// The files as written, with variables not replaced.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct RawConfig {
     user: Value,
     /// Only the part that counts.
     project: Value,
+}
+
+impl fmt::Debug for RawConfig {
+    /// Leaves out the values, which may be keys and passwords.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawConfig").finish_non_exhaustive()
+    }
 }
 
 impl ConfigLayers {
@@ -73,7 +80,9 @@ impl ConfigLayers {
 
 fn key_files_of(file: &FileConfig, env: &Env) -> Vec<PathBuf> {
     let of_models = file.model.values().filter_map(|entry| entry.key_path(env));
-    of_models.chain(file.login.iter().filter_map(|login| login.secret_path(env))).collect()
+    let of_login = file.login.iter().filter_map(|login| login.secret_path(env));
+    let of_store = file.store.iter().filter_map(|store| store.secret_path(env));
+    of_models.chain(of_login).chain(of_store).collect()
 }
 
 impl RawConfig {

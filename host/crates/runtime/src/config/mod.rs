@@ -19,6 +19,7 @@ pub mod provider;
 mod reader;
 pub mod sections;
 pub mod setting_rows;
+mod store;
 mod telemetry;
 pub mod trust;
 pub mod values;
@@ -51,6 +52,7 @@ pub use sections::{
     SessionRetention, TerminalSettings,
 };
 pub(crate) use setting_rows::display_address;
+pub use store::StoreSettings;
 pub use telemetry::TelemetrySettings;
 use values::TextOrTexts;
 pub(crate) use values::VariableText;
@@ -188,6 +190,8 @@ pub struct HostSettings {
     pub telemetry: Option<TelemetrySettings>,
     /// Where people log in to the console of the service, if not with a token.
     pub login: Option<LoginSettings>,
+    /// Where everything is kept that outlives a process, if not in the home.
+    pub store: Option<StoreSettings>,
     /// The MCP servers whose tools are used, each under the name of its plugin.
     pub mcp_servers: BTreeMap<PluginName, McpServerSettings>,
     /// `[settings.PLUGIN]`, for each plugin.
@@ -207,7 +211,8 @@ impl HostSettings {
         let models = self.models.server_keys().chain(self.chosen_model.server_key());
         let telemetry = self.telemetry.iter().flat_map(TelemetrySettings::secrets);
         let login = self.login.iter().flat_map(|login| login.secrets(&self.env));
-        models.chain(embedder).chain(variables).chain(telemetry).chain(login)
+        let store = self.store.iter().flat_map(|store| store.secrets(&self.env));
+        models.chain(embedder).chain(variables).chain(telemetry).chain(login).chain(store)
     }
 
     /// Resolves flags, environment and files.
@@ -254,6 +259,7 @@ impl HostSettings {
             compile: file.compile.with_env_override(&env),
             telemetry: file.telemetry,
             login: file.login,
+            store: file.store,
             mcp_servers: file
                 .mcp
                 .into_iter()

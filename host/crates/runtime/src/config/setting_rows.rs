@@ -1,6 +1,7 @@
 //! The effective configuration: each value with its origin. Keys are hidden.
 
 use sallyport_policy::TimeSpan;
+use sallyport_store::DatabaseAddress;
 use serde_json::{Map, Value, json};
 use url::Url;
 
@@ -55,6 +56,7 @@ impl HostSettings {
         rows.extend(self.table_setting_rows("embedding"));
         rows.extend(self.table_setting_rows("telemetry"));
         rows.extend(self.table_setting_rows("login"));
+        rows.extend(self.table_setting_rows("store"));
         for top in ["model", "price", "mcp", "settings"] {
             rows.extend(self.named_table_rows(top));
         }
@@ -130,6 +132,15 @@ impl HostSettings {
     }
 }
 
+/// The address of a database without its password; a variable as it is written.
+fn redact_database(value: &Value) -> Value {
+    let text = value.as_str().unwrap_or_default();
+    match DatabaseAddress::parse(text) {
+        Ok(address) => json!(address.shown()),
+        Err(_) => redact_value("key", value),
+    }
+}
+
 /// A row for each key of the table at a path below a top-level key.
 fn table_rows(top: &str, path: &str, table: &Value, origin: SettingOrigin) -> Vec<SettingRow> {
     let row = |(key, value): (&String, &Value)| {
@@ -140,6 +151,7 @@ fn table_rows(top: &str, path: &str, table: &Value, origin: SettingOrigin) -> Ve
             | ("login", "issuer") => {
                 json!(display_address(value.as_str().unwrap_or("")))
             }
+            ("store", "url") => redact_database(value),
             ("model" | "embedding", "key") | ("login", "client_secret") | ("settings", _) => {
                 redact_value(key, value)
             }
