@@ -30,6 +30,7 @@ use super::{
     serve::ServeArgs,
     session::SessionCommand,
     state::StateCommand,
+    store::StoreCommand,
     timer::TimerCommand,
 };
 
@@ -125,6 +126,9 @@ pub(super) enum CliCommand {
     /// List, print and clear the state of plugins
     #[command(subcommand)]
     State(StateCommand),
+    /// Move everything that is kept into a PostgreSQL database
+    #[command(subcommand)]
+    Store(StoreCommand),
     /// List, search and delete memories of earlier conversations
     #[command(subcommand)]
     Memory(MemoryCommand),

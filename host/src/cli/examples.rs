@@ -116,6 +116,11 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
         ("sallyport memory search lisbon", "Find a word in it"),
         ("sallyport memory forget 12 15", "Forget two memories"),
     ]),
+    ("store", &[
+        ("sallyport store migrate", "Copy your home into the database that [store] of sallyport.toml names"),
+        ("sallyport store migrate --to postgres://db.example/sallyport", "Copy it into another one"),
+        ("sallyport store migrate --output json", "Print how much was copied, as JSON"),
+    ]),
     ("schema", &[
         ("sallyport schema", "Print the schema of `run --output jsonl`"),
         ("sallyport schema result", "Print the schema of `run --output json`"),

@@ -35,7 +35,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         &["plugin", "tool", "connection", "policy", "approval", "secret", "trust", "audit"],
     ),
     ("Set up and check", &["setup", "model", "config", "doctor", "selftest"]),
-    ("What is kept", &["session", "timer", "state", "memory"]),
+    ("What is kept", &["session", "timer", "state", "memory", "store"]),
     ("For shells and programs", &["help", "completions", "man", "schema"]),
 ];
 

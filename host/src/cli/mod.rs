@@ -53,6 +53,7 @@ mod session;
 mod setup;
 mod start_pages;
 mod state;
+mod store;
 mod stream;
 mod telemetry;
 mod timer;
@@ -177,9 +178,8 @@ fn dispatch_command(
         CliCommand::Timer(command) => {
             run_on_current_thread(timer::run_timer_command(&flags, command, out))
         }
-        CliCommand::State(command) => {
-            run_on_current_thread(state::run_state_command(&flags, command, out))
-        }
+        CliCommand::State(c) => run_on_current_thread(state::run_state_command(&flags, c, out)),
+        CliCommand::Store(store) => run_on_current_thread(store::run(&flags, store, out)),
         CliCommand::Memory(command) => {
             run_on_current_thread(memory::run_memory_command(&flags, command, out))
         }

@@ -113,6 +113,10 @@ fn session_names(settings: &HostSettings) -> Vec<(String, String)> {
     if !settings.paths.state.is_dir() {
         return Vec::new();
     }
+    // A server that does not answer would keep the shell waiting.
+    if settings.store.is_some() {
+        return Vec::new();
+    }
     let listed = setup::run_on_current_thread(async {
         let store = setup::open_store(settings)?;
         let filter =
