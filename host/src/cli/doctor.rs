@@ -134,24 +134,34 @@ pub(super) async fn run_doctor_command(
 }
 
 async fn run_checks(settings: &HostSettings, out: &CliOutput) -> Vec<DoctorCheck> {
+    // It comes first: without its store, no plugin is loaded.
+    let database = stored::check_database(settings).await;
+    let has_tables = database.as_ref().is_none_or(|found| found.has_tables);
+    let mut checks = Vec::from_iter(database.map(|found| found.check));
     let registry = match setup::load_compiled_registry(settings, out).await {
         Ok(registry) => registry,
         Err(failure) => {
-            return vec![DoctorCheck::from_failure("policy", failure, "mend the file")];
+            let is_known = checks.iter().any(|check| check.finding == failure.message);
+            let check = DoctorCheck::from_failure("policy", failure, "mend the file");
+            checks.extend((!is_known).then_some(check));
+            return checks;
         }
     };
     let unready = registry.warm_up();
-    let mut checks = vec![
+    checks.extend([
         check_configuration(settings),
         check_policy(settings),
         check_model(settings, &registry),
-    ];
+    ]);
     checks.extend(check_wide_rules(&registry));
     checks.extend(check_project(settings));
     checks.extend(check_secrets(settings, &registry));
-    checks.push(check_audit(settings).await);
-    checks.push(stored::check_sessions(settings).await);
-    checks.push(stored::check_connections(settings).await);
+    // Without its tables, a database would fail once more, or get them.
+    if has_tables {
+        checks.push(check_audit(settings).await);
+        checks.push(stored::check_sessions(settings).await);
+        checks.push(stored::check_connections(settings).await);
+    }
     checks.push(check_terminal(settings, out));
     checks.push(check_plugin_folders(settings, &registry));
     checks.extend(check_plugins(&registry));
@@ -215,6 +225,10 @@ async fn check_audit(settings: &HostSettings) -> DoctorCheck {
     let id = "audit";
     let folder = &settings.paths.state;
     match folder_bytes(folder) {
+        // Its size is not known here, and reading all of it may take long.
+        _ if settings.store.is_some() => {
+            return DoctorCheck::ok(id, "in the database; run `sallyport audit verify`");
+        }
         None => return DoctorCheck::ok(id, "there is no record yet"),
         Some(bytes) if bytes > AUDIT_CHECKED_BYTES_MAX => {
             let finding = format!("{} is too large to be checked here", folder.display());

@@ -32,12 +32,13 @@ enum DoctorArea {
     Model,
     Plugins,
     Sandbox,
+    Store,
     Records,
 }
 
 impl DoctorArea {
-    const ALL: [Self; 5] =
-        [Self::Settings, Self::Model, Self::Plugins, Self::Sandbox, Self::Records];
+    const ALL: [Self; 6] =
+        [Self::Settings, Self::Model, Self::Plugins, Self::Sandbox, Self::Store, Self::Records];
 
     /// The area that a check is about, by its id.
     fn from_check_id(id: &str) -> Self {
@@ -45,6 +46,7 @@ impl DoctorArea {
             "model" => Self::Model,
             "plugin" | "plugin-folders" => Self::Plugins,
             "compiler" | "scripts" | "cache" => Self::Sandbox,
+            "store" => Self::Store,
             "audit" | "sessions" => Self::Records,
             _ => Self::Settings,
         }
@@ -56,6 +58,7 @@ impl DoctorArea {
             Self::Model => "model",
             Self::Plugins => "plugins",
             Self::Sandbox => "sandbox",
+            Self::Store => "store",
             Self::Records => "records",
         }
     }
@@ -132,6 +135,7 @@ mod tests {
             DoctorCheck::failed("plugin", "b\u{1b}[2J", "rebuild it"),
             DoctorCheck::warning("plugin", "c", "grant it"),
             DoctorCheck::ok("cache", "in \u{202e}x"),
+            DoctorCheck::ok("store", "postgres://db: PostgreSQL 15.14"),
             DoctorCheck::ok("audit", "whole"),
             DoctorCheck::ok("sessions", "none"),
         ];
@@ -142,6 +146,7 @@ mod tests {
                 "model     warning  none",
                 "plugins   failed   2 of 3 checks need attention",
                 "sandbox   ok       in \\u{202e}x",
+                "store     ok       postgres://db: PostgreSQL 15.14",
                 "records   ok       2 checks: audit, sessions",
             ]
         );
