@@ -18,6 +18,7 @@ mod languages;
 mod neighbours;
 mod npm;
 mod pages;
+mod postgres;
 mod process;
 mod programs;
 mod python;
@@ -59,6 +60,9 @@ cargo xtask TASK
                   run the official programs of the Model Context Protocol with ours: the
                   conformance suite, two SDKs, the reference servers; and schemathesis with the
                   service (needs npm and PyPI)
+  postgres [--download]
+                  run the tests over Debian's PostgreSQL, and once more while its server is killed;
+                  with --download, over a server that is unpacked and not installed
   drawings [--check]
                   write the drawings in docs/images; or fail if a file differs
   languages [LANGUAGE …] [--program FILE] [--write]
@@ -109,6 +113,7 @@ fn dispatch_task(args: &[String]) -> Result<ExitCode> {
         "editors" => editors::run_editors()?,
         "drawings" => drawings::update_drawings(rest)?,
         "languages" => languages::show_languages(rest)?,
+        "postgres" => postgres::run_postgres_tests(rest)?,
         "neighbours" => neighbours::run_neighbours(rest)?,
         "fuzz" => fuzz::run_fuzz_targets(rest)?,
         "help" | "-h" | "--help" => print!("{HELP}"),
