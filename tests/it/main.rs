@@ -71,6 +71,7 @@ mod plugin_download;
 mod plugin_install;
 mod plugin_versions;
 mod policy_cli;
+mod postgres;
 mod principals;
 mod python;
 mod raw;

@@ -5,6 +5,7 @@ pub(crate) mod bomb;
 pub(crate) mod browser;
 pub(crate) mod client;
 pub(crate) mod collector;
+pub(crate) mod database;
 pub(crate) mod dice;
 pub(crate) mod disk;
 pub(crate) mod events;
