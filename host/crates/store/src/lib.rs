@@ -82,7 +82,7 @@ pub use memories::{
     MemoryStore, NewMemory, StoredMemory, StoredMemoryKind, VisibleTurns,
 };
 pub use notices::{NoticeBatch, NoticeStore};
-pub use presence::{OpenSession, SessionPresence};
+pub use presence::{OpenSession, SessionClaim, SessionPresence};
 pub use questions::{AnswerResult, QuestionStore, StoredAnswer, StoredQuestion};
 pub use sessions::{
     NewRecord, NewSession, SessionFilter, SessionSearchMatch, SessionStore, SnippetPiece,

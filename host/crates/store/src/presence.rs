@@ -22,12 +22,35 @@ pub struct OpenSession {
     pub user: String,
 }
 
+/// The result of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionClaim {
+    /// This process has the session open now.
+    Claimed,
+    /// Another process that runs has it open.
+    OpenElsewhere,
+}
+
 /// The open sessions. Every method fails if the database cannot be used.
 #[async_trait]
 pub trait SessionPresence: Send + Sync {
     /// Records that this process has a session open. Also removes the entries of processes that are
     /// gone.
     async fn mark_open(&self, user: &str, session_id: &str, now_ms: u64) -> Result<(), StoreError>;
+
+    /// Records that this process has a session open, unless another process that runs has. Of several
+    /// that claim it at the same time, one does. The claim ends with
+    /// [`mark_closed`](Self::mark_closed), and with the process.
+    ///
+    /// A process that was taken for dead and runs on cannot write to the session any more once the
+    /// next one has: its records would not follow those that it knows, see
+    /// [`StoreError::ConcurrentAppend`].
+    async fn claim_session(
+        &self,
+        user: &str,
+        session_id: &str,
+        now_ms: u64,
+    ) -> Result<SessionClaim, StoreError>;
 
     /// Sends a heartbeat for all sessions that this process has open.
     async fn send_heartbeat(&self, now_ms: u64) -> Result<(), StoreError>;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::StoreError,
-    presence::{HEARTBEAT_AGE_MS_MAX, OpenSession, SessionPresence},
+    presence::{HEARTBEAT_AGE_MS_MAX, OpenSession, SessionClaim, SessionPresence},
     sqlite::database::to_sql_integer,
 };
 
@@ -33,13 +33,29 @@ impl SessionPresence for PostgresStore {
         self.write((named, self.hold(), now_ms), |tx, ([user, session_id], holder, now_ms)| {
             Box::pin(async move {
                 remove_dead_processes(tx).await?;
-                holders::renew(tx).await?;
-                let sql = "INSERT INTO presence (session_id, process, user_id, beat_ms)
-                    VALUES ($1, $2, $3, $4) ON CONFLICT (session_id, process)
-                    DO UPDATE SET user_id = excluded.user_id, beat_ms = excluded.beat_ms";
-                let (user, session_id) = (escape(user), escape(session_id));
-                let now_ms = to_sql_integer(*now_ms);
-                tx.execute(sql, &[&session_id, holder, &user, &now_ms]).await.map(drop)
+                insert_presence(tx, user, session_id, holder, *now_ms).await
+            })
+        })
+        .await
+    }
+
+    async fn claim_session(
+        &self,
+        user: &str,
+        session_id: &str,
+        now_ms: u64,
+    ) -> Result<SessionClaim, StoreError> {
+        let named = [user, session_id].map(str::to_owned);
+        self.write((named, self.hold(), now_ms), |tx, ([user, session_id], holder, now_ms)| {
+            Box::pin(async move {
+                // Or two that claim at once would both find nobody.
+                tx.lock("presence", session_id).await?;
+                remove_dead_processes(tx).await?;
+                if is_open_elsewhere(tx, session_id, holder, *now_ms).await? {
+                    return Ok(SessionClaim::OpenElsewhere);
+                }
+                insert_presence(tx, user, session_id, holder, *now_ms).await?;
+                Ok(SessionClaim::Claimed)
             })
         })
         .await
@@ -74,6 +90,35 @@ impl SessionPresence for PostgresStore {
         })
         .await
     }
+}
+
+/// Adds this process, with a lease.
+async fn insert_presence(
+    tx: &Tx<'_>,
+    user: &str,
+    session_id: &str,
+    holder: &str,
+    now_ms: u64,
+) -> Result<(), PgError> {
+    holders::renew(tx).await?;
+    let sql = "INSERT INTO presence (session_id, process, user_id, beat_ms)
+        VALUES ($1, $2, $3, $4) ON CONFLICT (session_id, process)
+        DO UPDATE SET user_id = excluded.user_id, beat_ms = excluded.beat_ms";
+    let (user, session_id, now_ms) = (escape(user), escape(session_id), to_sql_integer(now_ms));
+    tx.execute(sql, &[&session_id, &holder, &user, &now_ms]).await.map(drop)
+}
+
+/// Whether another process has a session open, after [`remove_dead_processes`].
+async fn is_open_elsewhere(
+    tx: &Tx<'_>,
+    session_id: &str,
+    holder: &str,
+    now_ms: u64,
+) -> Result<bool, PgError> {
+    let sql = "SELECT count(*) FROM presence
+        WHERE session_id = $1 AND process <> $2 AND beat_ms >= $3";
+    let oldest_ms = to_sql_integer(now_ms.saturating_sub(HEARTBEAT_AGE_MS_MAX));
+    Ok(tx.count(sql, &[&escape(session_id), &holder, &oldest_ms]).await? > 0)
 }
 
 /// Lists the open sessions, within the caller's transaction.

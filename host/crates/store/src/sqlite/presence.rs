@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::StoreError,
-    presence::{HEARTBEAT_AGE_MS_MAX, OpenSession, SessionPresence},
+    presence::{HEARTBEAT_AGE_MS_MAX, OpenSession, SessionClaim, SessionPresence},
     process::{self, ProcessIdentity, ProcessLiveness},
 };
 
@@ -30,13 +30,26 @@ impl SessionPresence for SqliteStore {
         let (user, session_id) = (user.to_owned(), session_id.to_owned());
         self.write(move |connection| {
             remove_dead_processes(connection)?;
-            let sql = "INSERT OR REPLACE INTO presence (session_id, process, user, beat_ms)
-                VALUES (?1, ?2, ?3, ?4)";
-            let process = ProcessIdentity::current_process().to_string();
-            connection.execute(sql, params![session_id, process, user, to_sql_integer(now_ms)])
+            insert_presence(connection, &user, &session_id, now_ms)
         })
         .await
-        .map(drop)
+    }
+
+    async fn claim_session(
+        &self,
+        user: &str,
+        session_id: &str,
+        now_ms: u64,
+    ) -> Result<SessionClaim, StoreError> {
+        let (user, session_id) = (user.to_owned(), session_id.to_owned());
+        self.write(move |connection| {
+            remove_dead_processes(connection)?;
+            if is_open_elsewhere(connection, &session_id, now_ms)? {
+                return Ok(SessionClaim::OpenElsewhere);
+            }
+            insert_presence(connection, &user, &session_id, now_ms).map(|()| SessionClaim::Claimed)
+        })
+        .await
     }
 
     async fn send_heartbeat(&self, now_ms: u64) -> Result<(), StoreError> {
@@ -54,6 +67,32 @@ impl SessionPresence for SqliteStore {
     async fn list_open(&self, now_ms: u64) -> Result<Vec<OpenSession>, StoreError> {
         self.read(move |connection| list_open_sessions(connection, now_ms)).await
     }
+}
+
+fn insert_presence(
+    connection: &Connection,
+    user: &str,
+    session_id: &str,
+    now_ms: u64,
+) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO presence (session_id, process, user, beat_ms)
+        VALUES (?1, ?2, ?3, ?4)";
+    let process = ProcessIdentity::current_process().to_string();
+    let values = params![session_id, process, user, to_sql_integer(now_ms)];
+    connection.execute(sql, values).map(drop)
+}
+
+/// Whether another process has a session open, after [`remove_dead_processes`].
+fn is_open_elsewhere(
+    connection: &Connection,
+    session_id: &str,
+    now_ms: u64,
+) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM presence
+        WHERE session_id = ?1 AND process <> ?2 AND beat_ms >= ?3)";
+    let process = ProcessIdentity::current_process().to_string();
+    let oldest_ms = to_sql_integer(now_ms.saturating_sub(HEARTBEAT_AGE_MS_MAX));
+    connection.query_row(sql, params![session_id, process, oldest_ms], |row| row.get(0))
 }
 
 /// Lists the open sessions, within the caller's transaction.

@@ -1,7 +1,7 @@
 //! A session is open while a process that lives says so.
 
 use super::*;
-use crate::OpenSession;
+use crate::{OpenSession, SessionClaim};
 
 const NOW_MS: u64 = 1_800_000_000_000;
 
@@ -61,5 +61,27 @@ fn a_process_that_is_gone_does_not_count() {
         assert_eq!(fixture.count("SELECT count(*) FROM presence"), 1 + u64::from(counts));
         presence.mark_closed("s-1").wait().unwrap();
         assert_eq!(presence.is_open("s-1", NOW_MS).wait().unwrap(), counts, "it is not this one's");
+    }
+}
+
+#[test]
+fn a_session_is_claimed_unless_another_process_runs_that_has_it_open() {
+    let rows = [
+        (Other::Ended, SessionClaim::Claimed),
+        (Other::Replaced, SessionClaim::Claimed),
+        (Other::BeforeTheStart, SessionClaim::Claimed),
+        (Other::Elsewhere, SessionClaim::OpenElsewhere),
+    ];
+    for (other, want) in rows {
+        let fixture = Fixture::new();
+        let presence = &fixture.store.presence;
+        let claim = |session, now_ms| presence.claim_session("me", session, now_ms).wait().unwrap();
+        assert_eq!(claim("s-1", NOW_MS), SessionClaim::Claimed);
+        assert_eq!(claim("s-1", NOW_MS), SessionClaim::Claimed, "its own");
+        fixture.hand_over("presence", other);
+        assert_eq!(claim("s-2", NOW_MS), SessionClaim::Claimed);
+        assert_eq!(claim("s-1", NOW_MS), want);
+        assert_eq!(claim("s-1", NOW_MS + 60_000), SessionClaim::Claimed, "it beats no more");
+        presence.mark_closed("s-1").wait().unwrap();
     }
 }

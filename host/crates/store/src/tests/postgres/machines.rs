@@ -1,7 +1,7 @@
 //! Several machines with one database.
 
 use super::*;
-use crate::{IdempotencyKey, KeyState, KeyedReply};
+use crate::{IdempotencyKey, KeyState, KeyedReply, SessionClaim};
 
 #[test]
 fn machines_that_start_at_once_make_one_schema() {
@@ -97,4 +97,51 @@ fn the_longest_names_have_a_place() {
     assert_eq!(store.users.login_groups(&name).wait().unwrap(), [name.clone()]);
     store.users.add_usage(&name, 1, crate::UserUsage::one_call()).wait().unwrap();
     assert_eq!(store.users.usage_since(&name, 0).wait().unwrap().calls, 1);
+}
+
+/// A session whose machine dies is free when its lease ends. A machine that was only slow cannot write
+/// behind the back of the next one.
+#[test]
+fn the_session_of_a_machine_that_dies_is_free_with_its_lease() {
+    let Some(fixture) = on_server() else { return };
+    let (slow, next) = (&fixture.store, fixture.reopen());
+    slow.sessions.create(new_session("s-1")).wait().unwrap();
+    let claim = || next.presence.claim_session(USER, "s-1", NOW_MS).wait().unwrap();
+    slow.presence.claim_session(USER, "s-1", NOW_MS).wait().unwrap();
+    fixture.hand_over("presence", Other::Elsewhere);
+    assert_eq!(claim(), SessionClaim::OpenElsewhere);
+    fixture.sql("DELETE FROM holder");
+    assert_eq!(claim(), SessionClaim::Claimed);
+    let append = |store: &HostStore| {
+        store.sessions.append_records(USER, "s-1", 0, vec![new_record("text")]).wait()
+    };
+    assert_eq!(append(&next).unwrap(), 1);
+    let error = append(slow).unwrap_err();
+    assert!(matches!(error, StoreError::ConcurrentAppend { .. }), "{error}");
+}
+
+/// Of several machines that claim a session at the same time, one gets it: each is another process to
+/// the others, because their rows are handed over as soon as they are there.
+#[test]
+fn of_machines_that_claim_at_once_one_gets_the_session() {
+    let Some(fixture) = on_server() else { return };
+    fixture.sql(
+        "CREATE FUNCTION elsewhere() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            NEW.process := 'machine ' || pg_backend_pid();
+            INSERT INTO holder VALUES (NEW.process, 9000000000000000000);
+            RETURN NEW; END $$;
+         CREATE TRIGGER elsewhere BEFORE INSERT ON presence FOR EACH ROW EXECUTE FUNCTION elsewhere()",
+    );
+    let stores: Vec<HostStore> = (0..6).map(|_| fixture.reopen()).collect();
+    let claimed = std::thread::scope(|scope| {
+        let claims: Vec<_> = stores
+            .iter()
+            .map(|store| {
+                scope.spawn(move || store.presence.claim_session(USER, "s-1", NOW_MS).wait())
+            })
+            .collect();
+        claims.into_iter().map(|claim| claim.join().unwrap().unwrap()).collect::<Vec<_>>()
+    });
+    let got = claimed.iter().filter(|claim| **claim == SessionClaim::Claimed).count();
+    assert_eq!(got, 1, "{claimed:?}");
 }
