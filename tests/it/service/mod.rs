@@ -8,6 +8,7 @@ mod console;
 mod groups;
 mod hostile;
 mod keys;
+mod machines;
 mod routes;
 mod sessions;
 mod sign_on;
@@ -85,7 +86,13 @@ impl ServiceProgram {
     }
 
     fn start_with(home: &Home, more: &[&str]) -> Self {
-        let running = Running::start(home, &[&["serve", "--listen", "127.0.0.1:0"], more].concat());
+        Self::start_by(home, &[], more)
+    }
+
+    /// Starts it by way of another program.
+    fn start_by(home: &Home, launcher: &[&str], more: &[&str]) -> Self {
+        let args = [&["serve", "--listen", "127.0.0.1:0"], more].concat();
+        let running = Running::start_by(home, launcher, &args);
         let line = running.behind("http://");
         let address = line.split_once("/v1").unwrap().0.to_owned();
         Self { running, address }

@@ -30,7 +30,12 @@ pub(crate) struct Running {
 impl Running {
     /// Starts the program.
     pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
-        let mut child = home.start(args);
+        Self::start_by(home, &[], args)
+    }
+
+    /// Starts the program by way of another one, see [`Home::start_by`].
+    pub(crate) fn start_by(home: &Home, launcher: &[&str], args: &[&str]) -> Self {
+        let mut child = home.start_by(launcher, args);
         let stdout = Heard::of(child.stdout.take().unwrap());
         let stderr = Heard::of(child.stderr.take().unwrap());
         Self { child, stdout, stderr }

@@ -45,6 +45,8 @@ pub(crate) enum ProblemKind {
     RequestTimeout,
     /// The session is not open.
     SessionNotOpen,
+    /// Another service or program has the session open.
+    SessionElsewhere,
     /// The event ID has not been given out yet.
     EventFromTheFuture,
     /// The events after this one are not kept any more.
@@ -99,6 +101,7 @@ impl ProblemKind {
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::SessionNotOpen
+            | Self::SessionElsewhere
             | Self::AlreadyAnswered
             | Self::ReplyForgotten
             | Self::RequestRunning

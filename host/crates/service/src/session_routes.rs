@@ -9,7 +9,7 @@ use axum::{
 };
 use http::{HeaderMap, StatusCode, header};
 use sallyport_contract::{ApprovalAnswer, GrantScope};
-use sallyport_runtime::history;
+use sallyport_runtime::{gate::now_ms, history};
 use sallyport_session::{FrontEndCommand, SessionSnapshot, history as session_history};
 use sallyport_store::{SessionFilter, StoreError, StoredSession};
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ use crate::{
     event_log::EventId,
     event_stream::{StreamParts, stream_events},
     idempotency::{KeyedRequest, work_reply},
-    open_sessions::{ServedSession, SessionToOpen, session_not_open},
+    open_sessions::{ServedSession, SessionToOpen, session_elsewhere, session_not_open},
     problem::{Problem, ProblemKind},
     request_body::{JsonBody, JsonReply, QueryParameters},
     role::{ServiceUser, UserRole},
@@ -363,10 +363,12 @@ pub(crate) async fn find_open(
     if let Some(open) = service.sessions.find(&user.name, id) {
         return Ok(open);
     }
-    match stored_session(service, user, id).await? {
-        Some(_) => Err(session_not_open()),
-        None => Err(no_session()),
+    if stored_session(service, user, id).await?.is_none() {
+        return Err(no_session());
     }
+    // The store knows it only by what the other program says, so it may be closed by now.
+    let is_elsewhere = service.host.store().presence.is_open(id, now_ms()).await?;
+    Err(if is_elsewhere { session_elsewhere() } else { session_not_open() })
 }
 
 async fn stored_session(
