@@ -50,6 +50,12 @@ pub trait NoticeStore: Send + Sync {
     /// The message is too long.
     async fn store_notice(&self, user: &str, notice: &PluginNotice) -> Result<(), StoreError>;
 
+    /// Waits until another process may have stored a message for a user. A store that cannot tell waits
+    /// for ever, so callers also look from time to time.
+    async fn wait_for_news(&self, _user: &str) {
+        std::future::pending().await
+    }
+
     /// Stores a message for a user that is shown `after` some time, at most five minutes. Until
     /// then, messages of the same plugin for the same session and audience are merged into one.
     ///

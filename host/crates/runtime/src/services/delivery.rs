@@ -55,6 +55,9 @@ impl NotificationDelivery {
                     }
                     None => Err(DeliveryStop),
                 },
+                () = self.store.notices.wait_for_news(&self.user) => {
+                    self.deliver_waiting(false).await
+                }
                 () = sleep_until(next_poll) => {
                     next_poll = Instant::now() + POLL_INTERVAL;
                     self.deliver_waiting(false).await

@@ -15,17 +15,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime,
-};
+use deadpool_postgres::{Hook, HookError, Object, Pool, Runtime};
 use tokio::{runtime, sync::OnceCell};
-use tokio_postgres::{
-    Config, IsolationLevel, NoTls,
-    config::{Host, SslMode},
-};
-use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_postgres::IsolationLevel;
 
 use super::{
+    connector::Connector,
     error::{PgError, PgRetry},
     migration,
     transaction::Tx,
@@ -39,10 +34,7 @@ const CONNECTIONS_MAX: usize = 8;
 const THREADS: usize = 2;
 
 /// Longest wait for a connection.
-const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
-
-/// Longest time without a sign of a server that was sent something.
-const SILENCE_MAX: Duration = Duration::from_secs(20);
+pub(super) const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// How long a transaction is tried again after its connection was lost: long enough for a server
 /// that restarts.
@@ -70,6 +62,7 @@ pub(crate) type Work<'t, T> = Pin<Box<dyn Future<Output = Result<T, PgError>> + 
 pub(crate) struct Database {
     address: DatabaseAddress,
     schema: String,
+    connector: Connector,
     pool: Pool,
     /// `Some` until it is dropped.
     runtime: Option<runtime::Runtime>,
@@ -109,9 +102,9 @@ impl Database {
             .enable_all()
             .build()
             .map_err(|error| unusable(error.to_string()))?;
-        let manager = manager(&address).map_err(unusable)?;
+        let connector = Connector::new(&address).map_err(unusable)?;
         let setup = format!("{SESSION_SQL} SET search_path = {schema};");
-        let pool = Pool::builder(manager)
+        let pool = Pool::builder(connector.manager())
             .max_size(CONNECTIONS_MAX)
             .runtime(Runtime::Tokio1)
             .wait_timeout(Some(CONNECT_TIME_MAX))
@@ -126,12 +119,22 @@ impl Database {
             .map_err(|error| unusable(error.to_string()))?;
         let (ready, was_reached) = (OnceCell::new(), AtomicBool::new(false));
         let (runtime, schema) = (Some(runtime), schema.to_owned());
-        Ok(Self { address, schema, pool, runtime, ready, was_reached })
+        Ok(Self { address, schema, connector, pool, runtime, ready, was_reached })
     }
 
     /// The address, without its password.
     pub(crate) fn shown(&self) -> &str {
         self.address.shown()
+    }
+
+    /// The schema of the tables.
+    pub(crate) fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    /// How connections are made that are not of the pool.
+    pub(super) fn connector(&self) -> &Connector {
+        &self.connector
     }
 
     /// Where the work of this database runs.
@@ -241,40 +244,4 @@ impl Drop for Database {
             runtime.shutdown_background();
         }
     }
-}
-
-/// Reads the address. The message of a failure has no part of it, because it may have a password.
-fn manager(address: &DatabaseAddress) -> Result<Manager, String> {
-    let mut config: Config = address
-        .secret()
-        .expose()
-        .parse()
-        .map_err(|_| "its address cannot be read; escape signs in the password".to_owned())?;
-    let connect_time = config.get_connect_timeout().copied().unwrap_or(CONNECT_TIME_MAX);
-    config
-        .application_name("sallyport")
-        .connect_timeout(connect_time)
-        .tcp_user_timeout(SILENCE_MAX)
-        .keepalives_idle(SILENCE_MAX / 2)
-        .keepalives_interval(SILENCE_MAX / 4)
-        .keepalives_retries(2);
-    let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-    if is_local(&config) || config.get_ssl_mode() == SslMode::Disable {
-        return Ok(Manager::from_config(config, NoTls, recycling));
-    }
-    // Another server that answers without TLS is not believed.
-    config.ssl_mode(SslMode::Require);
-    let tls = sallyport_http_client::tls_config(true).map_err(|error| error.to_string())?;
-    Ok(Manager::from_config(config, MakeRustlsConnect::new(tls), recycling))
-}
-
-/// Whether all servers are on this machine, and TLS was not asked for.
-fn is_local(config: &Config) -> bool {
-    let is_loopback = |host: &Host| match host {
-        Host::Unix(_) => true,
-        Host::Tcp(name) => {
-            name == "localhost" || name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
-        }
-    };
-    config.get_ssl_mode() != SslMode::Require && config.get_hosts().iter().all(is_loopback)
 }

@@ -10,6 +10,7 @@
 mod approvals;
 mod audit;
 mod connections;
+mod connector;
 mod copy;
 mod copy_tables;
 mod database;
@@ -18,6 +19,7 @@ mod holders;
 mod idempotency;
 mod memories;
 pub(crate) mod migration;
+mod news;
 mod notices;
 mod presence;
 mod questions;
@@ -41,6 +43,7 @@ pub(crate) use self::status::read_database_status;
 use self::{
     database::{Access, Database, Work},
     holders::Renewal,
+    news::News,
     transaction::Tx,
 };
 use crate::{address::DatabaseAddress, clock, error::StoreError, private_files};
@@ -54,6 +57,7 @@ pub(crate) struct PostgresStore {
     database: Arc<Database>,
     folder: PathBuf,
     renewal: Arc<Renewal>,
+    news: Arc<News>,
     /// Reads the time in milliseconds since 1970, which may step back.
     pub(crate) clock: Arc<dyn Fn() -> u64 + Send + Sync>,
 }
@@ -78,7 +82,7 @@ impl PostgresStore {
         let folder = private_files::ensure_private_folder(folder)?;
         let database = Arc::new(Database::new(address.clone(), schema)?);
         let clock = Arc::new(clock::current_time_ms);
-        Ok(Self { database, folder, renewal: Arc::default(), clock })
+        Ok(Self { database, folder, renewal: Arc::default(), news: Arc::default(), clock })
     }
 
     fn now_ms(&self) -> u64 {

@@ -12,7 +12,7 @@ use super::{
     PostgresStore,
     error::PgError,
     holders::{self, LiveHolders},
-    presence,
+    news, presence,
     transaction::{self, Tx},
     values::{Columns, escape, escape_option},
 };
@@ -47,13 +47,18 @@ const COLUMNS: &str = "key, session_id, notice, count, process, lease_ms";
 
 #[async_trait]
 impl NoticeStore for PostgresStore {
+    async fn wait_for_news(&self, user: &str) {
+        self.news.wait(&self.database, user).await;
+    }
+
     async fn store_notice(&self, user: &str, notice: &PluginNotice) -> Result<(), StoreError> {
         check_notice_length(notice)?;
         let stored = StoredNotice::due(notice);
         self.write((user.to_owned(), stored), |tx, (user, stored)| {
             Box::pin(async move {
                 tx.lock("notices", user).await?;
-                insert_notice(tx, user, stored).await
+                insert_notice(tx, user, stored).await?;
+                news::tell(tx, user).await
             })
         })
         .await

@@ -9,7 +9,7 @@ use crate::{NoticeBatch, StoreError};
 
 const NOW_MS: u64 = 1_800_000_000_000;
 
-fn notice(session_id: &str, text: &str, audience: NoticeAudience) -> PluginNotice {
+pub(super) fn notice(session_id: &str, text: &str, audience: NoticeAudience) -> PluginNotice {
     PluginNotice {
         plugin: "timer".parse().unwrap(),
         session_id: session_id.to_owned(),

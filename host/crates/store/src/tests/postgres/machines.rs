@@ -1,5 +1,7 @@
 //! Several machines with one database.
 
+use sallyport_contract::services::NoticeAudience;
+
 use super::*;
 use crate::{IdempotencyKey, KeyState, KeyedReply, SessionClaim};
 
@@ -144,4 +146,31 @@ fn of_machines_that_claim_at_once_one_gets_the_session() {
     });
     let got = claimed.iter().filter(|claim| **claim == SessionClaim::Claimed).count();
     assert_eq!(got, 1, "{claimed:?}");
+}
+
+/// A machine hears of a message at once, and only its user's.
+#[test]
+fn a_machine_hears_of_the_messages_of_its_users() {
+    let Some(fixture) = on_server() else { return };
+    let other = fixture.reopen();
+    let notice = crate::tests::notices::notice("s-1", "text", NoticeAudience::User);
+    let tell = |user: &str| other.notices.store_notice(user, &notice).wait().unwrap();
+    let wait = |user: &str| fixture.store.notices.wait_for_news(user).wait();
+    // It listens from now on, whatever was said before.
+    wait("me");
+    std::thread::scope(|scope| {
+        let (me, you) = (scope.spawn(|| wait("me")), scope.spawn(|| wait("you")));
+        while !me.is_finished() {
+            tell("me");
+        }
+        assert!(!you.is_finished());
+        while !you.is_finished() {
+            tell("you");
+        }
+    });
+    // A connection that was lost is made again, and what was missed is looked for.
+    let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+        WHERE query LIKE 'LISTEN test_%' AND pid <> pg_backend_pid()";
+    assert!(schema(&fixture).store.count_sql(end).wait().unwrap() > 0);
+    wait("me");
 }
