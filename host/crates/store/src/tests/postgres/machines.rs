@@ -95,8 +95,9 @@ fn the_longest_names_have_a_place() {
     let store = &fixture.store;
     assert_eq!(store.idempotency.begin_key(&key, [1; 32], NOW_MS).wait().unwrap(), None);
     assert!(store.idempotency.begin_key(&key, [1; 32], NOW_MS).wait().unwrap().is_some());
-    store.users.set_login_groups(&name, &[name.clone()]).wait().unwrap();
-    assert_eq!(store.users.login_groups(&name).wait().unwrap(), [name.clone()]);
+    let groups = [name.clone()];
+    store.users.set_login_groups(&name, &groups).wait().unwrap();
+    assert_eq!(store.users.login_groups(&name).wait().unwrap(), groups);
     store.users.add_usage(&name, 1, crate::UserUsage::one_call()).wait().unwrap();
     assert_eq!(store.users.usage_since(&name, 0).wait().unwrap().calls, 1);
 }
