@@ -52,7 +52,8 @@ pub trait SessionPresence: Send + Sync {
         now_ms: u64,
     ) -> Result<SessionClaim, StoreError>;
 
-    /// Sends a heartbeat for all sessions that this process has open.
+    /// Sends a heartbeat for all sessions that this process has open. Each of them asks for it, so the
+    /// entries that had one a moment ago are left as they are.
     async fn send_heartbeat(&self, now_ms: u64) -> Result<(), StoreError>;
 
     /// Records that this process has closed a session.

@@ -22,11 +22,11 @@ use super::{
 use crate::process::{ProcessIdentity, ProcessLiveness};
 
 /// How often a lease is renewed. Renewing is one small write.
-const RENEW_EVERY: Duration = Duration::from_secs(3);
+const RENEW_EVERY: Duration = Duration::from_secs(2);
 
 /// How long a lease lasts, in milliseconds: two renewals may fail. What a machine holds that loses
-/// its power is free after this time.
-const LEASE_MS: i64 = 9_000;
+/// its power is free after this time, so that its sessions continue elsewhere within ten seconds.
+const LEASE_MS: i64 = 6_000;
 
 /// How long an ended lease is kept, in milliseconds, to be seen by operators.
 const KEPT_MS: i64 = 60 * 60 * 1000;

@@ -100,6 +100,10 @@ impl NoticeStore for PostgresStore {
         let named = [user, session_id].map(str::to_owned);
         self.write((named, self.hold(), now_ms), |tx, ([user, session_id], holder, now_ms)| {
             Box::pin(async move {
+                // Every session looks from time to time, mostly for nothing.
+                if read_waiting(tx, user, session_id).await?.is_empty() {
+                    return Ok(NoticeBatch::default());
+                }
                 tx.lock("notices", user).await?;
                 take_notices(tx, user, session_id, holder, *now_ms).await
             })
@@ -152,14 +156,8 @@ async fn take_notices(
     let open = presence::list_open_sessions(tx, &live, now_ms).await?;
     let is_open_elsewhere =
         |other: &str| other != session_id && open.iter().any(|open| open.session_id == other);
-    let sql = format!(
-        "SELECT {COLUMNS} FROM notice
-         WHERE user_id = $1 AND (session_id = $2 OR audience = $3) ORDER BY key"
-    );
-    let audience = audience_name(NoticeAudience::User);
-    let rows = tx.rows(&sql, &[&escape(user), &escape(session_id), &audience]).await?;
     let mut batch = NoticeBatch::default();
-    for waiting in transaction::read_all(&rows, read_pending)? {
+    for waiting in read_waiting(tx, user, session_id).await? {
         let is_available = waiting.is_available(now_ms, |name| live.liveness(name));
         if !batch.is_full() && is_available && !is_open_elsewhere(&waiting.session_id) {
             batch.push(waiting);
@@ -172,6 +170,21 @@ async fn take_notices(
         tx.execute(sql, &[&batch.keys, &holder, &until_ms]).await?;
     }
     Ok(batch)
+}
+
+/// Reads the messages that a session could show, the oldest first.
+async fn read_waiting(
+    tx: &Tx<'_>,
+    user: &str,
+    session_id: &str,
+) -> Result<Vec<PendingNotice>, PgError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM notice
+         WHERE user_id = $1 AND (session_id = $2 OR audience = $3) ORDER BY key"
+    );
+    let audience = audience_name(NoticeAudience::User);
+    let rows = tx.rows(&sql, &[&escape(user), &escape(session_id), &audience]).await?;
+    transaction::read_all(&rows, read_pending)
 }
 
 /// Stores a message, and merges others if too many wait.

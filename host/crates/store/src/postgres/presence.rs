@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::StoreError,
-    presence::{HEARTBEAT_AGE_MS_MAX, OpenSession, SessionClaim, SessionPresence},
+    presence::{HEARTBEAT_AGE_MS_MAX, HEARTBEAT_MS, OpenSession, SessionClaim, SessionPresence},
     sqlite::database::to_sql_integer,
 };
 
@@ -62,11 +62,14 @@ impl SessionPresence for PostgresStore {
     }
 
     async fn send_heartbeat(&self, now_ms: u64) -> Result<(), StoreError> {
+        // The lease is renewed on its own.
         self.write((self.hold(), now_ms), |tx, (holder, now_ms)| {
             Box::pin(async move {
-                holders::renew(tx).await?;
-                let sql = "UPDATE presence SET beat_ms = $2 WHERE process = $1";
-                tx.execute(sql, &[holder, &to_sql_integer(*now_ms)]).await.map(drop)
+                let sql = "UPDATE presence SET beat_ms = $2
+                    WHERE process = $1 AND beat_ms NOT BETWEEN $3 AND $2";
+                let oldest_ms = to_sql_integer(now_ms.saturating_sub(HEARTBEAT_MS / 2));
+                let now_ms = to_sql_integer(*now_ms);
+                tx.execute(sql, &[holder, &now_ms, &oldest_ms]).await.map(drop)
             })
         })
         .await

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::StoreError,
-    presence::{HEARTBEAT_AGE_MS_MAX, OpenSession, SessionClaim, SessionPresence},
+    presence::{HEARTBEAT_AGE_MS_MAX, HEARTBEAT_MS, OpenSession, SessionClaim, SessionPresence},
     process::{self, ProcessIdentity, ProcessLiveness},
 };
 
@@ -53,8 +53,11 @@ impl SessionPresence for SqliteStore {
     }
 
     async fn send_heartbeat(&self, now_ms: u64) -> Result<(), StoreError> {
-        let sql = "UPDATE presence SET beat_ms = ?2 WHERE process = ?1";
-        let values = (ProcessIdentity::current_process().to_string(), to_sql_integer(now_ms));
+        let sql = "UPDATE presence SET beat_ms = ?2
+            WHERE process = ?1 AND beat_ms NOT BETWEEN ?3 AND ?2";
+        let oldest_ms = to_sql_integer(now_ms.saturating_sub(HEARTBEAT_MS / 2));
+        let process = ProcessIdentity::current_process().to_string();
+        let values = (process, to_sql_integer(now_ms), oldest_ms);
         self.write(move |connection| connection.execute(sql, values)).await.map(drop)
     }
 
