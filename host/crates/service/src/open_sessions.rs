@@ -14,6 +14,7 @@ use sallyport_runtime::{
     HostSession,
     config::{ChosenModel, HostSettings, ModelChoice},
     gate::now_ms,
+    history::Supersession,
     session::{Events, ModelHandle, SessionConfig, SessionSelector, SessionSpec, open_session},
 };
 use sallyport_session::{FrontEndCommand, SessionActivity, SessionEvent, SessionHandle};
@@ -73,6 +74,13 @@ struct SessionClaimGuard {
     presence: Arc<dyn SessionPresence>,
     id: String,
     is_held: bool,
+}
+
+/// A session that has started, with what ends it.
+struct StartedSession {
+    host_session: HostSession,
+    events: Events,
+    supersession: Supersession,
 }
 
 /// Marks that a session has one more stream, until it is dropped.
@@ -140,11 +148,11 @@ impl Service {
         let own_max = own_max.map(|max| usize::try_from(max).unwrap_or(usize::MAX));
         let session_use = self.limits.sessions.begin_use_within(&user.name, own_max)?;
         let claim = self.claim_session(user, &selector).await?;
-        let (host_session, events) = self.start_session(user, wanted, &selector).await?;
+        let started = self.start_session(user, wanted, &selector).await?;
         let session = Arc::new(ServedSession {
-            id: host_session.session_id.clone(),
+            id: started.host_session.session_id.clone(),
             user: user.name.clone(),
-            handle: host_session.handle.clone(),
+            handle: started.host_session.handle.clone(),
             log: EventLog::new(),
             streams: AtomicUsize::new(0),
             state: Mutex::new(SessionState {
@@ -153,8 +161,7 @@ impl Service {
             }),
         });
         self.sessions.sessions().insert(session.id.clone(), Arc::clone(&session));
-        let started = (host_session, events, claim);
-        let feed = keep_events(Arc::clone(self), Arc::clone(&session), started);
+        let feed = keep_events(Arc::clone(self), Arc::clone(&session), started, claim);
         tokio::spawn(async move {
             feed.await;
             // A stream can hold the session longer, and takes no place of it.
@@ -184,7 +191,7 @@ impl Service {
         user: &ServiceUser,
         wanted: SessionToOpen,
         selector: &SessionSelector,
-    ) -> Result<(HostSession, Events), Problem> {
+    ) -> Result<StartedSession, Problem> {
         let settings = (self.read_settings)().map_err(|_| {
             let title = "the configuration of the service has a mistake";
             Problem::new(ProblemKind::ModelUnavailable, title)
@@ -198,6 +205,7 @@ impl Service {
         let principal = user.principal();
         let store = self.host.store();
         let opened = open_session(store, settings.sessions, &principal, selector).await?;
+        let supersession = opened.supersession.clone();
         let mut overrides = self.overrides.clone();
         overrides.system_prompt = wanted.system.or(overrides.system_prompt);
         let config =
@@ -209,7 +217,8 @@ impl Service {
             answers_questions: true,
             receives_notices: true,
         };
-        Ok(self.host.session(spec)?)
+        let (host_session, events) = self.host.session(spec)?;
+        Ok(StartedSession { host_session, events, supersession })
     }
 }
 
@@ -253,14 +262,26 @@ fn chosen_model(settings: &HostSettings, name: Option<&str>) -> Result<ChosenMod
 async fn keep_events(
     service: Arc<Service>,
     session: Arc<ServedSession>,
-    (mut host_session, mut events, claim): (HostSession, Events, Option<SessionClaimGuard>),
+    started: StartedSession,
+    claim: Option<SessionClaimGuard>,
 ) {
+    let StartedSession { mut host_session, mut events, mut supersession } = started;
+    let mut is_superseded = false;
     loop {
-        match tokio::time::timeout(IDLE_LOOK_EVERY, events.recv()).await {
+        let event = tokio::select! {
+            event = tokio::time::timeout(IDLE_LOOK_EVERY, events.recv()) => event,
+            // This machine was taken for dead, and the session continues elsewhere.
+            () = supersession.wait(), if !is_superseded => {
+                is_superseded = true;
+                tokio::spawn(close_session(Arc::clone(&session)));
+                continue;
+            }
+        };
+        match event {
             Ok(Some(event)) => session.keep(event),
             Ok(None) => break,
             // The task itself must not wait, because the session waits for it.
-            Err(_) if session.is_idle() => drop(tokio::spawn(close_idle(Arc::clone(&session)))),
+            Err(_) if session.is_idle() => drop(tokio::spawn(close_session(Arc::clone(&session)))),
             Err(_) => {}
         }
     }
@@ -273,7 +294,7 @@ async fn keep_events(
     session.log.end();
 }
 
-async fn close_idle(session: Arc<ServedSession>) {
+async fn close_session(session: Arc<ServedSession>) {
     // It may have ended.
     let _ = session.handle.send(FrontEndCommand::Close).await;
 }

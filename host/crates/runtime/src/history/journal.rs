@@ -9,7 +9,7 @@ use sallyport_store::{
     kept_results::RESULT_BYTES_MAX,
 };
 use serde_json::Value;
-use tokio::task;
+use tokio::{sync::watch, task};
 
 use super::{prune_sessions, read_records, record_usage};
 use crate::{config::SessionRetention, gate::now_ms};
@@ -32,6 +32,25 @@ pub struct SessionOrigin {
     pub folder: Option<String>,
 }
 
+/// Tells whether another process has continued the session, so that this one cannot write to it any
+/// more. Nobody would see what it does from then on.
+#[derive(Debug, Clone)]
+pub struct Supersession(watch::Receiver<bool>);
+
+impl Supersession {
+    /// That of a session that no other process can continue.
+    pub fn never() -> Self {
+        Self(watch::channel(false).1)
+    }
+
+    /// Waits until a record could not be written because of another process.
+    pub async fn wait(&mut self) {
+        if self.0.wait_for(|is_superseded| *is_superseded).await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
+
 /// Writes one session to the store.
 #[derive(Debug)]
 pub struct StoreJournal {
@@ -46,6 +65,7 @@ pub struct StoreJournal {
     is_untitled: bool,
     /// The limits, until expired sessions are removed.
     retention: Option<SessionRetention>,
+    is_superseded: watch::Sender<bool>,
 }
 
 impl StoreJournal {
@@ -64,6 +84,7 @@ impl StoreJournal {
             count: 0,
             is_untitled: false,
             retention: Some(limits),
+            is_superseded: watch::Sender::new(false),
         }
     }
 
@@ -81,7 +102,13 @@ impl StoreJournal {
             count: session.records,
             is_untitled: false,
             retention: Some(limits),
+            is_superseded: watch::Sender::new(false),
         }
+    }
+
+    /// Returns what tells whether another process has continued the session.
+    pub fn supersession(&self) -> Supersession {
+        Supersession(self.is_superseded.subscribe())
     }
 
     async fn store_records(&mut self, records: &[JournalRecord]) -> Result<(), StoreError> {
@@ -127,6 +154,9 @@ impl Journal for StoreJournal {
     ) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(async move {
             let written = self.store_records(&records).await;
+            if matches!(written, Err(StoreError::ConcurrentAppend { .. })) {
+                self.is_superseded.send_replace(true);
+            }
             written.map_err(to_journal_error)?;
             self.prune_expired_once();
             Ok(())

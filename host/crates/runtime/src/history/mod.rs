@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use sallyport_session::{JournalRecord, history::kept_numbers};
 use sallyport_store::{HostStore, KeptResultLookup, StoreError, StoredSession, StoredUsage};
 
-pub use journal::{SessionOrigin, StoreJournal};
+pub use journal::{SessionOrigin, StoreJournal, Supersession};
 pub use retention::prune_sessions;
 
 /// Returns the records of a session in order. A record that cannot be read is returned as

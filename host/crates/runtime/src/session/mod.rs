@@ -149,7 +149,7 @@ impl Host {
     /// The model is a plugin that cannot be used, or the configuration is that of another user.
     pub fn prepare_session(&self, spec: SessionSpec<'_>) -> Result<PreparedSession, SessionError> {
         let SessionSpec { opened, config, model, answers_questions, receives_notices } = spec;
-        let OpenedSession { user, session_id, journal, past, is_stored } = opened;
+        let OpenedSession { user, session_id, journal, past, is_stored, .. } = opened;
         let mut options = config.session_options(&session_id);
         if options.user_id.as_ref() != Some(&user) {
             return Err(SessionError::OtherUser);

@@ -12,7 +12,7 @@ use sallyport_store::{HostStore, StoredSession};
 use super::SessionError;
 use crate::{
     config::SessionRetention,
-    history::{self, SessionOrigin, StoreJournal},
+    history::{self, SessionOrigin, StoreJournal, Supersession},
     host::new_session_id,
 };
 
@@ -43,6 +43,8 @@ pub struct OpenedSession {
     pub past: RestoredSession,
     /// Whether the session is stored.
     pub is_stored: bool,
+    /// Tells whether another process continues the session.
+    pub supersession: Supersession,
 }
 
 /// Opens the selected session of a user and reads its history. The store is that of the host,
@@ -60,8 +62,12 @@ pub async fn open_session(
     let user = &principal.user;
     match selector {
         SessionSelector::Ephemeral => Ok(OpenedSession {
+            user: user.clone(),
+            session_id: new_session_id(),
+            journal: Box::new(MemoryJournal::default()),
+            past: RestoredSession::default(),
             is_stored: false,
-            ..new_opened_session(user, new_session_id(), Box::new(MemoryJournal::default()))
+            supersession: Supersession::never(),
         }),
         SessionSelector::New => Ok(begin_session(store, limits, user, current_folder())),
         SessionSelector::NewIn(folder) => {
@@ -105,9 +111,10 @@ pub fn current_folder() -> Option<String> {
     Some(folder.to_str()?.to_owned())
 }
 
-fn new_opened_session(user: &str, session_id: String, journal: Box<dyn Journal>) -> OpenedSession {
+fn new_opened_session(user: &str, session_id: String, journal: StoreJournal) -> OpenedSession {
     let (user, past) = (user.to_owned(), RestoredSession::default());
-    OpenedSession { user, session_id, journal, past, is_stored: true }
+    let (supersession, journal) = (journal.supersession(), Box::new(journal));
+    OpenedSession { user, session_id, journal, past, is_stored: true, supersession }
 }
 
 fn begin_session(
@@ -119,7 +126,7 @@ fn begin_session(
     let id = new_session_id();
     let origin = SessionOrigin { user: user.to_owned(), id: id.clone(), folder };
     let journal = StoreJournal::begin_session(store.clone(), origin, limits);
-    new_opened_session(user, id, Box::new(journal))
+    new_opened_session(user, id, journal)
 }
 
 async fn resume_session(
@@ -129,6 +136,6 @@ async fn resume_session(
 ) -> Result<OpenedSession, SessionError> {
     let past = restore_session(history::read_records(store, &session).await?);
     let journal = StoreJournal::resume_session(store.clone(), &session, limits);
-    let opened = new_opened_session(&session.user, session.id, Box::new(journal));
+    let opened = new_opened_session(&session.user, session.id, journal);
     Ok(OpenedSession { past, ..opened })
 }
