@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -36,6 +37,10 @@ const IDLE_LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// How long a session that waits for input and has no stream stays open. It can be opened again.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(30 * 60);
+
+/// Sessions that may be opened at the same time. After the death of another machine, clients ask for
+/// all of its sessions at once.
+const OPENING_MAX: usize = 32;
 
 /// Longest name of a model, and of a session.
 const NAME_BYTES_MAX: usize = 256;
@@ -91,8 +96,10 @@ pub(crate) struct StreamMark(Arc<ServedSession>);
 #[derive(Debug, Default)]
 pub(crate) struct OpenSessions {
     sessions: Mutex<HashMap<String, Arc<ServedSession>>>,
-    /// Locked while a session is opened, so that one is not opened twice.
-    opening: tokio::sync::Mutex<()>,
+    /// Read while a session is opened, so that the end of the service can wait for all.
+    opening: tokio::sync::RwLock<()>,
+    /// Locked while a session is opened whose ID has this remainder, so that none is opened twice.
+    opening_by_id: [tokio::sync::Mutex<()>; OPENING_MAX],
 }
 
 impl OpenSessions {
@@ -106,9 +113,16 @@ impl OpenSessions {
         self.sessions().values().filter(|session| session.user == user).cloned().collect()
     }
 
+    /// Waits until nobody else opens the session with this ID.
+    async fn wait_to_open(&self, id: &str) -> tokio::sync::MutexGuard<'_, ()> {
+        let mut hasher = DefaultHasher::new();
+        id.hash(&mut hasher);
+        self.opening_by_id[hasher.finish() as usize % OPENING_MAX].lock().await
+    }
+
     /// Waits until no session is being opened, and returns all that are open.
     pub(crate) async fn wait_for_all(&self) -> Vec<Arc<ServedSession>> {
-        let _opening = self.opening.lock().await;
+        let _opening = self.opening.write().await;
         self.sessions().values().cloned().collect()
     }
 
@@ -129,7 +143,11 @@ impl Service {
         if names.into_iter().any(|name| name.len() > NAME_BYTES_MAX) {
             return Err(Problem::bad_request("a name is too long"));
         }
-        let _opening = self.sessions.opening.lock().await;
+        let _opening = self.sessions.opening.read().await;
+        let _same = match &wanted.resume {
+            Some(id) => Some(self.sessions.wait_to_open(id).await),
+            None => None,
+        };
         if self.stop.is_cancelled() {
             return Err(Problem::stopping());
         }
