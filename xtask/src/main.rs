@@ -60,9 +60,10 @@ cargo xtask TASK
                   run the official programs of the Model Context Protocol with ours: the
                   conformance suite, two SDKs, the reference servers; and schemathesis with the
                   service (needs npm and PyPI)
-  postgres [--download]
-                  run the tests over Debian's PostgreSQL, and once more while its server is killed;
-                  with --download, over a server that is unpacked and not installed
+  postgres [cluster] [--download] [--sessions N] [--kills N] [--seed N]
+                  run the tests over Debian's PostgreSQL, also while several hosts are killed (or that
+                  test alone), and while the server is killed; with --download, over a server that
+                  is unpacked and not installed
   drawings [--check]
                   write the drawings in docs/images; or fail if a file differs
   languages [LANGUAGE …] [--program FILE] [--write]
@@ -88,15 +89,21 @@ fn main() -> ExitCode {
     }
 }
 
+/// Runs all tests, with a small trial of several hosts.
+fn run_every_test() -> Result<()> {
+    build::run_all_tests()?;
+    postgres::run_postgres_tests(&["--sessions", "24", "--kills", "4"].map(str::to_owned))
+}
+
 fn dispatch_task(args: &[String]) -> Result<ExitCode> {
     let (task, rest) = args.split_first().map_or(("help", args), |(t, rest)| (t.as_str(), rest));
     match task {
         "chat" | "run" | "selftest" => return start::start_sallyport(task, rest),
-        "test" => build::run_all_tests()?,
+        "test" => run_every_test()?,
         "check" => tidy::check_all()?,
         "ci" => {
             tidy::check_all()?;
-            build::run_all_tests()?;
+            run_every_test()?;
             languages::show_languages(&[])?;
         }
         "setup" => build::install_target()?,

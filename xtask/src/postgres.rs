@@ -1,5 +1,5 @@
-//! Runs the tests of the store and of the program over PostgreSQL, and once more while its server is
-//! killed.
+//! Runs the tests of the store and of the program over PostgreSQL, while hosts are killed, and while the
+//! server is killed.
 //!
 //! The server is Debian's, in a temporary folder, on a port of the loopback, as a user without
 //! rights: it refuses to run as root. Where it cannot be had, the tests are left out, and that is
@@ -36,14 +36,28 @@ const KILLS: usize = 4;
 /// The test that writes meanwhile.
 const KILL_TEST: &str = "tests::postgres::faults::what_was_acknowledged_outlives_the_server";
 
-/// The integration tests that need a server.
+/// The integration tests about a server.
 const PROGRAM_TESTS: [&str; 2] = ["postgres::", "service::machines::"];
+
+/// The test of several hosts that are killed.
+const CLUSTER_TEST: &str =
+    "service::cluster::hosts_that_are_killed_lose_nothing_and_repeat_nothing";
+
+/// The flags about its size, with the variables that tell the test.
+const CLUSTER_FLAGS: [(&str, &str); 3] = [
+    ("--sessions", "SALLYPORT_TEST_SESSIONS"),
+    ("--kills", "SALLYPORT_TEST_KILLS"),
+    ("--seed", "SALLYPORT_TEST_SEED"),
+];
 
 /// Names the database for the tests.
 const ADDRESS_VARIABLE: &str = "SALLYPORT_TEST_POSTGRES";
 
 /// Names the client with which the tests do what an administrator does.
 const CLIENT_VARIABLE: &str = "SALLYPORT_TEST_PSQL";
+
+const USAGE: &str = "usage: cargo xtask postgres [cluster] [--download] [--sessions N] [--kills N] \
+                     [--seed N]";
 
 /// A server that ends with this value.
 struct Server {
@@ -54,29 +68,68 @@ struct Server {
     _folder: tempfile::TempDir,
 }
 
-/// Runs the tests, or says why they are left out. `--download` uses the packages of Debian even if
-/// a server is installed.
+/// What the arguments ask for.
+#[derive(Default)]
+struct Wanted {
+    /// The packages of Debian are used even if a server is installed.
+    downloads: bool,
+    /// Only the test of several hosts runs.
+    cluster_only: bool,
+    /// Variables with their values.
+    cluster: Vec<(&'static str, String)>,
+}
+
+impl Wanted {
+    fn parse(args: &[String]) -> Result<Self> {
+        let (mut wanted, mut args) = (Self::default(), args.iter());
+        while let Some(flag) = args.next() {
+            match flag.as_str() {
+                "--download" => wanted.downloads = true,
+                "cluster" => wanted.cluster_only = true,
+                flag => {
+                    let known = CLUSTER_FLAGS.iter().find(|(name, _)| *name == flag);
+                    let value = args.next().filter(|value| value.parse::<u64>().is_ok());
+                    let (Some((_, variable)), Some(value)) = (known, value) else {
+                        bail!("{USAGE}");
+                    };
+                    wanted.cluster.push((variable, value.clone()));
+                }
+            }
+        }
+        Ok(wanted)
+    }
+}
+
+/// Runs the tests, or says why they are left out.
 pub(crate) fn run_postgres_tests(args: &[String]) -> Result<()> {
-    let downloads = match args {
-        [] => false,
-        [flag] if flag == "--download" => true,
-        _ => bail!("usage: cargo xtask postgres [--download]"),
-    };
-    let Some(programs) = ServerPrograms::find(downloads) else {
+    let wanted = Wanted::parse(args)?;
+    let Some(programs) = ServerPrograms::find(wanted.downloads) else {
         println!("left out: the tests over PostgreSQL, which is neither installed nor downloaded");
         return Ok(());
     };
-    let store = build_tests("--lib", "sallyport_store")?;
-    let program = build_tests("--test=it", "it")?;
+    let program = build_tests("--test=it", "host")?;
+    if wanted.cluster_only {
+        return run_cluster(&program, &Server::start(programs)?, &wanted);
+    }
+    let store = build_tests("--lib", "host/crates/store")?;
     println!("the store's tests over SQLite");
     run_command(&mut Command::new(&store))?;
     let mut server = Server::start(programs)?;
     println!("the store's tests over PostgreSQL at {}", server.address());
-    run_command(Command::new(&store).env(ADDRESS_VARIABLE, server.address()))?;
+    let mut on_server = server.test_command(&store);
+    run_command(on_server.args(["--include-ignored", "--skip", KILL_TEST]))?;
     println!("the program over the same server");
-    run_command(server.test_command(&program).args(PROGRAM_TESTS))?;
+    run_command(server.test_command(&program).arg("--include-ignored").args(PROGRAM_TESTS))?;
+    run_cluster(&program, &server, &wanted)?;
     println!("the store over the same server, killed {KILLS} times while it is written to");
     run_while_killed(&store, &mut server)
+}
+
+fn run_cluster(program: &Path, server: &Server, wanted: &Wanted) -> Result<()> {
+    println!("several hosts over the same server, killed while users talk");
+    let mut test = server.test_command(program);
+    test.args(["--exact", "--ignored", "--nocapture", CLUSTER_TEST]);
+    run_command(test.envs(wanted.cluster.iter().map(|(name, value)| (name, value))))
 }
 
 fn run_while_killed(test: &Path, server: &mut Server) -> Result<()> {
@@ -96,8 +149,8 @@ fn run_while_killed(test: &Path, server: &mut Server) -> Result<()> {
     Ok(())
 }
 
-/// Builds tests as they are built with all others, and returns the program of one target.
-fn build_tests(selection: &str, target: &str) -> Result<PathBuf> {
+/// Builds tests as they are built with all others, and returns the program of the package in a folder.
+fn build_tests(selection: &str, folder: &str) -> Result<PathBuf> {
     let output = cargo_command()
         .args(["test", "--workspace", selection, "--no-run", "--message-format", "json"])
         .stderr(Stdio::inherit())
@@ -105,12 +158,15 @@ fn build_tests(selection: &str, target: &str) -> Result<PathBuf> {
         .context("cannot start cargo")?;
     ensure!(output.status.success(), "the tests do not build");
     let text = String::from_utf8_lossy(&output.stdout);
+    let manifest = format!("/{folder}/Cargo.toml");
     let program = text.lines().find_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
-        let is_wanted = message["target"]["name"] == target;
+        // The program that the tests run is among the messages too.
+        let is_test = message["profile"]["test"] == true;
+        let is_wanted = is_test && message["manifest_path"].as_str()?.ends_with(&manifest);
         message["executable"].as_str().filter(|_| is_wanted).map(PathBuf::from)
     });
-    program.with_context(|| format!("cargo names no tests of {target}"))
+    program.with_context(|| format!("cargo names no tests of {folder}"))
 }
 
 impl Server {

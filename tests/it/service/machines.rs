@@ -5,6 +5,7 @@ use std::{
     collections::BTreeSet,
     fs,
     io::Write,
+    process::Command,
     thread,
     time::{Duration, Instant},
 };
@@ -17,13 +18,20 @@ use super::{CLOCK, ECHO, ServiceProgram, bearer, home, talking_model, token};
 use crate::support::{
     Home, OpenAi, Running,
     database::{Database, PASSWORD},
-    dice::Dice,
     patience::{until_so, wait},
 };
 
-/// Machines: homes of their own, with the key of the audit of the first.
+/// Machines of users whose model says the same in each turn.
 fn machines<const N: usize>(database: &Database, model: &OpenAi) -> [Home; N] {
-    let homes = std::array::from_fn(|_| home(model).config(database.config()));
+    machines_of(database, || home(model))
+}
+
+/// Machines: homes of their own, with the key of the audit of the first.
+pub(super) fn machines_of<const N: usize>(
+    database: &Database,
+    home: impl Fn() -> Home,
+) -> [Home; N] {
+    let homes = std::array::from_fn(|_| home().config(database.config()));
     homes[0].run(&["call", CLOCK, "{}"]).ended(0);
     let key = "state/postgres/audit.key";
     for other in &homes[1..] {
@@ -69,8 +77,9 @@ fn of_two_services_with_one_home_one_runs_a_session() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: cargo xtask postgres"]
 fn a_session_is_run_by_one_service_and_goes_on_at_another_when_it_dies() {
-    let Some(database) = Database::new() else { return };
+    let database = Database::new();
     let model = talking_model();
     let homes: [Home; 2] = machines(&database, &model);
     let [here, there] = homes.each_ref().map(|home| token(home, "ann", "user"));
@@ -105,118 +114,28 @@ fn a_session_is_run_by_one_service_and_goes_on_at_another_when_it_dies() {
     }
 }
 
-/// How often one of three services is killed.
-const KILLS: usize = 8;
-
-/// The moments are the same in each run of the test.
-const SEED: u64 = 0x5a11_7093;
-
-/// Services of several machines, with a token of one user for each.
-struct Cluster {
-    homes: [Home; 3],
-    tokens: [String; 3],
-    services: [Option<ServiceProgram>; 3],
-}
-
-/// A conversation: its session, the service that runs it, and the turns that were stored at least.
-struct Talk {
-    session: String,
-    at: usize,
-    turns: u64,
-}
-
-impl Cluster {
-    fn start(database: &Database, model: &OpenAi) -> Self {
-        let homes = machines(database, model);
-        let tokens = homes.each_ref().map(|home| token(home, "ann", "user"));
-        let services = homes.each_ref().map(|home| Some(ServiceProgram::start(home)));
-        Self { homes, tokens, services }
-    }
-
-    fn at(&self, at: usize) -> (&ServiceProgram, &str) {
-        (self.services[at].as_ref().unwrap(), &self.tokens[at])
-    }
-
-    fn kill(&mut self, at: usize) {
-        self.services[at] = None;
-    }
-
-    fn restart(&mut self, at: usize) {
-        self.services[at] = Some(ServiceProgram::start(&self.homes[at]));
-    }
-
-    fn begin(&self, at: usize) -> Talk {
-        let (service, token) = self.at(at);
-        let session = service.open_session(token);
-        talk(service, token, &session);
-        Talk { session, at, turns: 1 }
-    }
-
-    fn resume(&self, talk: &mut Talk, at: usize) {
-        let (service, token) = self.at(at);
-        let resume = json!({ "resume": talk.session });
-        until_so("the session is free", || {
-            service.post(token, "/v1/sessions", &resume).status == 201
-        });
-        talk.at = at;
-    }
-
-    fn stored_turns(&self, talk: &Talk) -> u64 {
-        let (service, token) = self.at(talk.at);
-        turns(service, token, &talk.session).as_u64().unwrap_or(0)
-    }
-
-    fn say(&self, talk: &Talk) {
-        let (service, token) = self.at(talk.at);
-        service.say(token, &talk.session, "hello");
-    }
-}
-
-#[test]
-fn services_that_are_killed_lose_no_turn() {
-    let Some(database) = Database::new() else { return };
-    let model = talking_model();
-    let mut cluster = Cluster::start(&database, &model);
-    let mut talks: Vec<Talk> = (0..9).map(|number| cluster.begin(number % 3)).collect();
-    let mut dice = Dice(SEED);
-    for _ in 0..KILLS {
-        talks.iter().for_each(|talk| cluster.say(talk));
-        thread::sleep(Duration::from_millis(dice.roll(200)));
-        let dead = dice.roll(3) as usize;
-        cluster.kill(dead);
-        for talk in talks.iter_mut().filter(|talk| talk.at == dead) {
-            cluster.resume(talk, (dead + 1) % 3);
-        }
-        cluster.restart(dead);
-        for talk in &mut talks {
-            let known = cluster.stored_turns(talk);
-            assert!(known >= talk.turns, "{known} of {}", talk.turns);
-            cluster.say(talk);
-            until_so("one more turn", || cluster.stored_turns(talk) > known);
-            talk.turns = cluster.stored_turns(talk);
-        }
-    }
-    for home in &cluster.homes {
-        home.run(&["audit", "verify"]).ended(0);
-    }
-}
-
 /// Lets a program run as one of another machine does: no other program can see its process.
 const ELSEWHERE: [&str; 5] = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child=KILL"];
 
+/// How to run a program as one of another machine; `None` where the system does not allow it.
+pub(super) fn elsewhere() -> Option<&'static [&'static str]> {
+    let trial = Command::new(ELSEWHERE[0]).args(&ELSEWHERE[1..]).arg("true").status();
+    trial.is_ok_and(|status| status.success()).then_some(&ELSEWHERE)
+}
+
 /// Nobody can see that the process of a machine has ended. Its lease says so.
 #[test]
+#[ignore = "needs PostgreSQL: cargo xtask postgres"]
 fn a_session_whose_machine_dies_goes_on_when_its_lease_ends() {
-    let Some(database) = Database::new() else { return };
-    let trial = std::process::Command::new(ELSEWHERE[0]).args(&ELSEWHERE[1..]).arg("true").status();
-    if !trial.is_ok_and(|status| status.success()) {
+    let database = Database::new();
+    let Some(elsewhere) = elsewhere() else {
         println!("left out: this system makes no namespaces of processes");
         return;
-    }
+    };
     let model = talking_model();
     let homes: [Home; 2] = machines(&database, &model);
     let [here, there] = homes.each_ref().map(|home| token(home, "ann", "user"));
-    let first = ServiceProgram::start_by(&homes[0], &ELSEWHERE, &[]);
+    let first = ServiceProgram::start_by(&homes[0], elsewhere, &[]);
     let second = ServiceProgram::start(&homes[1]);
     let session = first.open_session(&here);
     talk(&first, &here, &session);
@@ -232,8 +151,9 @@ fn a_session_whose_machine_dies_goes_on_when_its_lease_ends() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: cargo xtask postgres"]
 fn a_request_with_a_key_is_done_by_one_service() {
-    let Some(database) = Database::new() else { return };
+    let database = Database::new();
     let model = talking_model();
     let homes: [Home; 2] = machines(&database, &model);
     let tokens = homes.each_ref().map(|home| token(home, "ann", "user"));
@@ -264,8 +184,9 @@ fn a_request_with_a_key_is_done_by_one_service() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: cargo xtask postgres"]
 fn a_request_that_a_dead_service_began_is_not_repeated_by_another() {
-    let Some(database) = Database::new() else { return };
+    let database = Database::new();
     let model = talking_model();
     let policy = "[plugin.hostile]\nlimits = { time = \"2h\" }\n";
     let homes = machines::<2>(&database, &model).map(|home| home.policy(policy));
@@ -298,8 +219,9 @@ fn a_request_that_a_dead_service_began_is_not_repeated_by_another() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: cargo xtask postgres"]
 fn a_service_whose_database_is_gone_does_nothing_until_it_is_back() {
-    let Some(database) = Database::new() else { return };
+    let database = Database::new();
     let (model, proxy) = (talking_model(), database.proxy());
     let home = home(&model).config(database.config_at(&proxy.address));
     let ann = token(&home, "ann", "user");
@@ -324,8 +246,9 @@ fn a_service_whose_database_is_gone_does_nothing_until_it_is_back() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: cargo xtask postgres"]
 fn a_call_at_one_service_is_approved_at_another() {
-    let Some(database) = Database::new() else { return };
+    let database = Database::new();
     let model = talking_model();
     let homes: [Home; 2] = machines(&database, &model);
     let [here, _] = homes.each_ref().map(|home| token(home, "ann", "user"));
@@ -346,8 +269,9 @@ fn a_call_at_one_service_is_approved_at_another() {
 const TIMERS: usize = 60;
 
 #[test]
+#[ignore = "needs PostgreSQL: cargo xtask postgres"]
 fn each_timer_is_fired_by_one_machine() {
-    let Some(database) = Database::new() else { return };
+    let database = Database::new();
     let model = talking_model();
     let machine = |home: Home| {
         let policy = "[plugin.timer]\nschedule = { timers = 2000 }\nnotify = true\nstate = true\n";

@@ -6,8 +6,9 @@ use super::*;
 use crate::{IdempotencyKey, KeyState, KeyedReply, SessionClaim};
 
 #[test]
+#[ignore = "needs PostgreSQL: cargo xtask postgres"]
 fn machines_that_start_at_once_make_one_schema() {
-    let Some(fixture) = on_server() else { return };
+    let fixture = on_server();
     let all = schema(&fixture);
     let stores: Vec<HostStore> = (0..6).map(|_| HostStore::from_parts(all.reopen())).collect();
     std::thread::scope(|scope| {
@@ -20,8 +21,9 @@ fn machines_that_start_at_once_make_one_schema() {
 
 /// Two machines with the same key write one chain, and both can check it.
 #[test]
+#[ignore = "needs PostgreSQL: cargo xtask postgres"]
 fn machines_with_one_key_write_one_chain() {
-    let Some(fixture) = on_server() else { return };
+    let fixture = on_server();
     fixture.append(1..=3);
     let other = TempDir::new().unwrap();
     let folder = other.path().join("store");
@@ -45,8 +47,9 @@ fn machines_with_one_key_write_one_chain() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL: cargo xtask postgres"]
 fn a_machine_with_another_key_writes_nothing() {
-    let Some(fixture) = on_server() else { return };
+    let fixture = on_server();
     fixture.append(1..=3);
     let other = TempDir::new().unwrap();
     let second = HostStore::from_parts(schema(&fixture).reopen_in(&other.path().join("store")));
@@ -70,8 +73,9 @@ fn state_elsewhere(fixture: &Fixture, other: &HostStore) -> Option<KeyState> {
 /// The key of a machine that dies is cut off when its lease ends, and never begun again. A machine
 /// that was only slow can still tell what came of it.
 #[test]
+#[ignore = "needs PostgreSQL: cargo xtask postgres"]
 fn the_key_of_a_machine_that_dies_is_cut_off_with_its_lease() {
-    let Some(fixture) = on_server() else { return };
+    let fixture = on_server();
     let key = IdempotencyKey { user: "ann".to_owned(), key: "k".to_owned() };
     let other = fixture.reopen();
     assert_eq!(fixture.store.idempotency.begin_key(&key, [1; 32], NOW_MS).wait().unwrap(), None);
@@ -88,8 +92,9 @@ fn the_key_of_a_machine_that_dies_is_cut_off_with_its_lease() {
 
 /// Names that are longer than an index of the server takes, and have characters that its texts do not.
 #[test]
+#[ignore = "needs PostgreSQL: cargo xtask postgres"]
 fn the_longest_names_have_a_place() {
-    let Some(fixture) = on_server() else { return };
+    let fixture = on_server();
     let name: String = "\0\u{e0ff}é".chars().cycle().take(400).collect();
     let key = IdempotencyKey { user: name.clone(), key: name.clone() };
     let store = &fixture.store;
@@ -105,8 +110,9 @@ fn the_longest_names_have_a_place() {
 /// A session whose machine dies is free when its lease ends. A machine that was only slow cannot write
 /// behind the back of the next one.
 #[test]
+#[ignore = "needs PostgreSQL: cargo xtask postgres"]
 fn the_session_of_a_machine_that_dies_is_free_with_its_lease() {
-    let Some(fixture) = on_server() else { return };
+    let fixture = on_server();
     let (slow, next) = (&fixture.store, fixture.reopen());
     slow.sessions.create(new_session("s-1")).wait().unwrap();
     let claim = || next.presence.claim_session(USER, "s-1", NOW_MS).wait().unwrap();
@@ -126,8 +132,9 @@ fn the_session_of_a_machine_that_dies_is_free_with_its_lease() {
 /// Of several machines that claim a session at the same time, one gets it: each is another process to
 /// the others, because their rows are handed over as soon as they are there.
 #[test]
+#[ignore = "needs PostgreSQL: cargo xtask postgres"]
 fn of_machines_that_claim_at_once_one_gets_the_session() {
-    let Some(fixture) = on_server() else { return };
+    let fixture = on_server();
     fixture.sql(
         "CREATE FUNCTION elsewhere() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
             NEW.process := 'machine ' || pg_backend_pid();
@@ -151,8 +158,9 @@ fn of_machines_that_claim_at_once_one_gets_the_session() {
 
 /// A machine hears of a message at once, and only its user's.
 #[test]
+#[ignore = "needs PostgreSQL: cargo xtask postgres"]
 fn a_machine_hears_of_the_messages_of_its_users() {
-    let Some(fixture) = on_server() else { return };
+    let fixture = on_server();
     let other = fixture.reopen();
     let notice = crate::tests::notices::notice("s-1", "text", NoticeAudience::User);
     let tell = |user: &str| other.notices.store_notice(user, &notice).wait().unwrap();
