@@ -37,7 +37,7 @@ const KILLS: usize = 4;
 const KILL_TEST: &str = "tests::postgres::faults::what_was_acknowledged_outlives_the_server";
 
 /// The integration tests about a server.
-const PROGRAM_TESTS: [&str; 2] = ["postgres::", "service::machines::"];
+const PROGRAM_TESTS: [&str; 3] = ["postgres::", "service::machines::", "service::outages::"];
 
 /// The test of several hosts that are killed.
 const CLUSTER_TEST: &str =

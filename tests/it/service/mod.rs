@@ -9,6 +9,7 @@ mod groups;
 mod hostile;
 mod keys;
 mod machines;
+mod outages;
 mod routes;
 mod sessions;
 mod sign_on;
@@ -18,7 +19,7 @@ mod stopping;
 mod telemetry;
 
 use std::{
-    io::{Read, Write},
+    io::{self, Read, Write},
     net::TcpStream,
 };
 
@@ -100,10 +101,7 @@ impl ServiceProgram {
 
     /// Opens a connection.
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        stream
+        connect(&self.address).unwrap()
     }
 
     /// Sends these bytes, and reads until the connection ends.
@@ -116,12 +114,7 @@ impl ServiceProgram {
 
     /// Sends a request with these lines in its head.
     fn request(&self, method: &str, path: &str, lines: &str, body: &str) -> HttpReply {
-        let (address, length) = (&self.address, body.len());
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
-             Content-Type: application/json\r\nContent-Length: {length}\r\n{lines}\r\n"
-        );
-        self.send((head + body).as_bytes())
+        self.send(request_text(&self.address, [method, path], lines, body).as_bytes())
     }
 
     fn ask(&self, token: &str, method: &str, path: &str, body: &str) -> HttpReply {
@@ -164,13 +157,8 @@ impl ServiceProgram {
 
     /// Streams the events of a session.
     fn stream(&self, token: &str, session: &str, lines: &str) -> EventReader {
-        let (address, token) = (&self.address, bearer(token));
-        let mut stream = self.connect();
-        let head = format!(
-            "GET /v1/sessions/{session}/events HTTP/1.1\r\nHost: {address}\r\n{token}{lines}\r\n"
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        EventReader { stream, text: String::new() }
+        let lines = bearer(token) + lines;
+        EventReader::open(&self.address, session, &lines).unwrap()
     }
 }
 
@@ -203,16 +191,31 @@ struct EventReader {
 }
 
 impl EventReader {
+    /// Streams the events of a session at a service.
+    fn open(address: &str, session: &str, lines: &str) -> io::Result<Self> {
+        let mut stream = connect(address)?;
+        let head =
+            format!("GET /v1/sessions/{session}/events HTTP/1.1\r\nHost: {address}\r\n{lines}\r\n");
+        stream.write_all(head.as_bytes())?;
+        Ok(Self { stream, text: String::new() })
+    }
+
     /// Reads until a text is there, and returns everything so far.
     #[track_caller]
     fn until(&mut self, text: &str) -> &str {
+        let is_there = self.reaches(text);
+        assert!(is_there, "no {text:?} in {}", self.text);
+        &self.text
+    }
+
+    /// Reads until a text is there; the connection may end before.
+    fn reaches(&mut self, text: &str) -> bool {
         let mut bytes = [0; 8192];
         while !self.text.contains(text) {
-            let count = self.stream.read(&mut bytes).unwrap();
-            assert!(count > 0, "no {text:?} in {}", self.text);
+            let Ok(count @ 1..) = self.stream.read(&mut bytes) else { return false };
             self.text += &String::from_utf8_lossy(&bytes[..count]);
         }
-        &self.text
+        true
     }
 
     /// Reads to the end of the connection.
@@ -235,6 +238,23 @@ fn bearer(token: &str) -> String {
         true => String::new(),
         false => format!("Authorization: Bearer {token}\r\n"),
     }
+}
+
+/// Opens a connection to a service, which may have ended.
+fn connect(address: &str) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+/// A request with these lines in its head. `target` is its method and its path.
+fn request_text(address: &str, target: [&str; 2], lines: &str, body: &str) -> String {
+    let (target, length) = (target.join(" "), body.len());
+    format!(
+        "{target} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n{lines}\r\n{body}"
+    )
 }
 
 fn read_reply(mut stream: TcpStream) -> HttpReply {

@@ -4,13 +4,19 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
 
 /// Longest time that a connection of a test is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a server that pauses looks whether it may go on.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A request, as far as the tests look at it.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +45,8 @@ pub(crate) enum Response {
     Silence,
     /// Sends these bytes, then nothing more, and keeps the connection open.
     Stall(Vec<u8>),
+    /// Sends these bytes, and the rest when the test lets it go on.
+    Pause(Vec<u8>, Arc<AtomicBool>, Vec<u8>),
 }
 
 type Script = dyn Fn(&Request) -> Response + Send + Sync;
@@ -104,6 +112,13 @@ fn serve(stream: TcpStream, script: &Script, book: &Mutex<Vec<Request>>) -> Opti
         Response::Stall(bytes) => {
             stream.write_all(&bytes).ok()?;
             let _ = stream.read(&mut [0]);
+        }
+        Response::Pause(bytes, goes_on, rest) => {
+            stream.write_all(&bytes).ok()?;
+            while !goes_on.load(Ordering::SeqCst) {
+                thread::sleep(PAUSE);
+            }
+            stream.write_all(&rest).ok()?;
         }
     }
     stream.shutdown(Shutdown::Write).ok()?;
