@@ -2,6 +2,7 @@
 
 mod accounts;
 mod approvals;
+mod cluster;
 mod command_line;
 mod connecting;
 mod console;
