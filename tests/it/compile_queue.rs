@@ -58,18 +58,25 @@ fn a_start_does_not_wait_for_what_is_slow_to_compile() {
     busy(worker_of(queue, ""));
     let list = home.run(&["plugin", "list", "--output", "json"]).ended(0).json();
     assert_eq!(list["plugins"][0]["state"], "compiling", "{list}");
-    home.run(&["tool", "list"]).ended(0).answers(&["clock.get_time"]);
+    home.run(&["tool", "list"])
+        .ended(0)
+        .answers(&["clock.get_time"])
+        .remarks(&["bad is still being compiled"]);
     home.run(&["run", "--model", "offline", "what time is it?"])
         .ended(0)
         .remarks(&["bad is still being compiled"]);
     kill(queue);
 }
 
-/// For one answer, there is no later start that has the tools.
+/// For one answer, there is no later start that has the tools. A list of them looked complete, too.
 #[test]
 fn a_question_of_a_new_home_was_answered_without_the_tools_that_were_still_compiled() {
-    let commands: [(&[&str], &str); 2] =
-        [(&["run", "what time is it?"], ""), (&["chat"], "what time is it?\n")];
+    let commands: [(&[&str], &str); 4] = [
+        (&["run", "what time is it?"], ""),
+        (&["chat"], "what time is it?\n"),
+        (&["tool", "list"], ""),
+        (&["tool", "list", "--output", "json"], ""),
+    ];
     for (command, input) in commands {
         let home = home_with_bomb("4s").env("SALLYPORT_COMPILE_WAIT", "");
         let ran = home.run_with_input(command, input).ended(0);

@@ -290,6 +290,15 @@ pub(super) async fn load_registry(
     load_selected_registry(settings, PluginSelection::All, out).await
 }
 
+/// Loads all plugins for an answer about their tools. It waits for those that have to be compiled,
+/// unless the configuration sets a time, because an answer without their tools looks complete.
+pub(super) async fn load_registry_for_answer(
+    settings: &HostSettings,
+    out: &CliOutput,
+) -> Result<Arc<Registry>, CommandFailure> {
+    open_registry(settings, PluginSelection::All, CompileWait::OneAnswer, out).await
+}
+
 /// Loads all plugins for inspection and waits for those that have to be compiled.
 pub(super) async fn load_compiled_registry(
     settings: &HostSettings,

@@ -21,7 +21,7 @@ pub(super) async fn run_tool_command(
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let settings = setup::read_settings(flags)?;
-    let registry = setup::load_registry(&settings, out).await?;
+    let registry = setup::load_registry_for_answer(&settings, out).await?;
     setup::print_load_problems(&registry, out);
     match command {
         ToolCommand::List(args) => match args.output {

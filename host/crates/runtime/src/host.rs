@@ -474,7 +474,11 @@ pub async fn load_for_inspection(
         added_servers: BTreeMap::new(),
         compile_wait: wait,
     };
-    load_registry(settings, gate, load_options, notices).await
+    let registry = load_registry(settings, gate, load_options, notices).await?;
+    if wait != CompileWait::Short {
+        report_still_compiling(&registry, notices);
+    }
+    Ok(registry)
 }
 
 /// Returns the persistent store, where `[store]` of the configuration says, or else in the home. The
