@@ -72,6 +72,7 @@ mod plugin_install;
 mod plugin_versions;
 mod policy_cli;
 mod postgres;
+mod prepared_instances;
 mod principals;
 mod python;
 mod raw;

@@ -101,6 +101,9 @@ pub const APPROVAL_TIME_DEFAULT: Duration = Duration::from_secs(5 * 60);
 /// an abandoned one releases its memory.
 pub const IDLE_DEFAULT: Duration = Duration::from_secs(10 * 60);
 
+/// Most instances that one plugin may have made ahead. Each holds its memory while it waits.
+const PREPARED_INSTANCES_MAX: u32 = 16;
+
 /// Highest limit for any one buffer, as for a guest's memory.
 const BUFFER_BYTES_MAX: u64 = MEMORY_BYTES_MAX;
 
@@ -145,8 +148,11 @@ pub struct PluginLimits {
     pub http_time: Duration,
     /// How long a call waits for the user's answer.
     pub approval_time: Duration,
-    /// How long an instance that a session keeps may wait for its next call.
+    /// How long an instance that a session keeps, or that was made ahead of its call, may wait for
+    /// its next call.
     pub idle: Duration,
+    /// Instances that are made ahead of the calls that will use them.
+    pub prepared_instances: u32,
 }
 
 /// The limits on the calls of all plugins together, in one process.
@@ -179,6 +185,7 @@ pub(crate) enum LimitKind {
     HttpTime,
     ApprovalTime,
     Idle,
+    PreparedInstances,
 }
 
 /// The unit of a limit and its range: milliseconds, bytes or a count.
@@ -195,7 +202,7 @@ pub(crate) enum LimitRange {
 pub(crate) type Key = (LimitKind, &'static str, LimitRange, fn(&PluginLimits) -> u64);
 
 /// Every limit, in output order.
-pub(crate) const KEYS: [Key; 18] = [
+pub(crate) const KEYS: [Key; 19] = [
     (LimitKind::Time, "time", LimitRange::Time(1..=TIME_MAX_MS), |l| duration_ms(l.time)),
     (LimitKind::Cpu, "cpu", LimitRange::Time(1..=TIME_MAX_MS), |l| {
         l.cpu.map_or(UNLIMITED, duration_ms)
@@ -246,6 +253,12 @@ pub(crate) const KEYS: [Key; 18] = [
         duration_ms(l.approval_time)
     }),
     (LimitKind::Idle, "idle", LimitRange::Time(1..=TIME_MAX_MS), |l| duration_ms(l.idle)),
+    (
+        LimitKind::PreparedInstances,
+        "prepared-instances",
+        LimitRange::Count(0..=PREPARED_INSTANCES_MAX),
+        |l| l.prepared_instances.into(),
+    ),
 ];
 
 /// The limits that count calls. Stated for all plugins, they count the calls of all plugins
@@ -305,6 +318,7 @@ impl PluginLimits {
             http_time: time(LimitKind::HttpTime).unwrap_or(HTTP_TIME_DEFAULT),
             approval_time: time(LimitKind::ApprovalTime).unwrap_or(APPROVAL_TIME_DEFAULT),
             idle: time(LimitKind::Idle).unwrap_or(IDLE_DEFAULT),
+            prepared_instances: count(LimitKind::PreparedInstances).unwrap_or(0),
         }
     }
 }

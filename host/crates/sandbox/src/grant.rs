@@ -72,6 +72,11 @@ impl FixedGrantParts {
     /// The fixed part of this run's grant.
     pub(crate) fn from_run_context(run_context: &RunContext) -> Self {
         let granted = run_context.initial_grant();
+        Self::new(granted, run_context.environment_variables(granted))
+    }
+
+    /// The fixed part of a grant that gives this environment.
+    pub(crate) fn new(granted: &Grant, environment: Vec<(String, String)>) -> Self {
         let limits = granted.limits();
         let folder = |mount: &FsMount| (mount.host.clone(), mount.guest.clone());
         let scratch = |scratch_grant: &ScratchGrant| {
@@ -80,11 +85,16 @@ impl FixedGrantParts {
         Self {
             folders: granted.fs().iter().map(folder).collect(),
             scratch_folders: granted.scratch().iter().map(scratch).collect(),
-            environment: run_context.environment_variables(granted),
+            environment,
             memory_bytes: limits.memory_bytes,
             handles: limits.handles,
             host_call_bytes: limits.host_call_bytes,
         }
+    }
+
+    /// Whether it opens folders or files.
+    pub(crate) fn has_folders(&self) -> bool {
+        !self.folders.is_empty() || !self.scratch_folders.is_empty()
     }
 }
 

@@ -40,6 +40,7 @@ mod mutex;
 mod net;
 pub mod plugin;
 mod precompile;
+mod prepared_instances;
 mod producers;
 mod rate_limiter;
 pub mod roles;

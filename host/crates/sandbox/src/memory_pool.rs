@@ -93,19 +93,23 @@ impl PooledPlugin {
         })
     }
 
-    /// Whether the copy exists.
-    pub(crate) fn is_linked(&self) -> bool {
-        self.linked.get().is_some_and(Option::is_some)
+    /// The copy, if it exists.
+    pub(crate) fn linked(&self) -> Option<&LinkedPlugin> {
+        self.linked.get()?.as_ref()
     }
 
-    /// Takes a place for a call, if the copy exists and a place is free. The second call begins to
-    /// make the copy.
+    /// Takes a place, if the copy exists and a place is free.
+    pub(crate) fn take_free_place(&self) -> Option<(&LinkedPlugin, PoolPlace)> {
+        let linked = self.linked()?;
+        let pool = self.sandbox.get_or_create_memory_pool()?;
+        let permit = Arc::clone(&pool.places).try_acquire_owned().ok()?;
+        Some((linked, PoolPlace { _permit: permit }))
+    }
+
+    /// Takes a place for a call in the same way. The second call begins to make the copy.
     pub(crate) fn take_place(self: &Arc<Self>) -> Option<(&LinkedPlugin, PoolPlace)> {
-        if let Some(linked) = self.linked.get() {
-            let linked = linked.as_ref()?;
-            let pool = self.sandbox.get_or_create_memory_pool()?;
-            let permit = Arc::clone(&pool.places).try_acquire_owned().ok()?;
-            return Some((linked, PoolPlace { _permit: permit }));
+        if self.linked.get().is_some() {
+            return self.take_free_place();
         }
         if self.calls.fetch_add(1, Ordering::Relaxed) == 1 {
             let pooled = Arc::clone(self);

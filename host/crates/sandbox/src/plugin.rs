@@ -39,6 +39,7 @@ use crate::{
     limits::MemoryAccount,
     memory_pool::PooledPlugin,
     net::{HttpGate, HttpUsage},
+    prepared_instances::PreparedInstances,
     rate_limiter::MinuteRateLimiter,
     roles::RoleLinks,
     run::{self, GuestInstance, RunBody, RunResult, RunStopReason},
@@ -67,6 +68,8 @@ pub struct Plugin {
     shared_state: Arc<SharedPluginState>,
     /// The copy in the memory pool, for calls in fresh instances.
     pooled: Option<Arc<PooledPlugin>>,
+    /// Instances that wait for a call, if calls have fresh ones.
+    prepared_instances: Option<Arc<PreparedInstances>>,
     call_slots: CallSlots,
     /// Longest wall time of a run, in addition to the policy's limit.
     time_max: Duration,
@@ -199,7 +202,10 @@ impl Sandbox {
             .then(|| self.create_instance_pool());
         let pooled = instance_pool.is_none().then(|| PooledPlugin::new(self, parts.file));
         let plugin = self.build_plugin(parts, prepared, Duration::MAX);
-        Ok(Plugin { instance_pool, pooled, ..plugin })
+        let prepared_instances = pooled.as_ref().map(|pooled| {
+            PreparedInstances::new(self, pooled, &plugin.authorizer, &plugin.shared_state)
+        });
+        Ok(Plugin { instance_pool, pooled, prepared_instances, ..plugin })
     }
 
     /// Loads a WASI command as a plugin with one tool. The arguments are its standard input, and
@@ -231,6 +237,7 @@ impl Sandbox {
             sandbox: Arc::clone(self),
             prepared,
             pooled: None,
+            prepared_instances: None,
             call_slots: CallSlots::new(),
             time_max,
             authorizer: parts.authorizer,
@@ -251,13 +258,23 @@ impl Sandbox {
         shared_state: &Arc<SharedPluginState>,
     ) -> Result<Guest, grant::GrantOpenError> {
         let environment = run_context.environment_variables(run_context.initial_grant());
+        self.create_guest_with_environment(run_context, shared_state, &environment)
+    }
+
+    /// The same, with an environment that may be that of later runs.
+    pub(crate) fn create_guest_with_environment(
+        &self,
+        run_context: &Arc<RunContext>,
+        shared_state: &Arc<SharedPluginState>,
+        environment: &[(String, String)],
+    ) -> Result<Guest, grant::GrantOpenError> {
         let current_run = CurrentRun::new(run_context);
         let output =
             [LogLevel::Info, STDERR_LEVEL].map(|level| GuestOutput::new(&current_run, level));
         let opened = grant::open_guest_resources(
             &current_run,
             &output,
-            &environment,
+            environment,
             &self.disk,
             self.simulation.now,
         )?;
@@ -447,24 +464,54 @@ impl Plugin {
         run_context: &Arc<RunContext>,
         body: CallWork<R>,
     ) -> Result<RunResult<R>, RunStopReason> {
-        let guest = || self.sandbox.create_guest(run_context, &self.shared_state);
         let linked = &self.prepared.linked;
         let run = match lease {
             Some(lease) => {
-                let start = || Ok(GuestInstance::new(linked, guest()?, None));
+                let start = || {
+                    let guest = self.sandbox.create_guest(run_context, &self.shared_state)?;
+                    Ok(GuestInstance::new(linked, guest, None))
+                };
                 lease.run_in_instance(run_context, body.for_abi(&*linked.abi), start).await
             }
-            None => match guest() {
-                Ok(guest) => Ok(self.run_in_fresh_instance(guest, body).await),
-                Err(error) => Err(error),
-            },
+            None => self.run_in_unused_instance(run_context, body).await,
         };
         run.map_err(|error| RunStopReason::Failed(grant_open_failure(&error)))
     }
 
+    /// Runs a body in an instance that no other call has used.
+    async fn run_in_unused_instance<R: Send + 'static>(
+        &self,
+        run_context: &Arc<RunContext>,
+        body: CallWork<R>,
+    ) -> Result<RunResult<R>, grant::GrantOpenError> {
+        let prepared = match body {
+            CallWork::ForAbi(_) => self.prepared_instances.as_ref(),
+            CallWork::Bound(_) => None,
+        };
+        let taken = prepared.and_then(|prepared| prepared.take_instance(run_context));
+        let (run, used) = match taken {
+            Some((linked, instance)) => {
+                run::run_instance(instance, body.for_abi(&*linked.abi)).await
+            }
+            None => {
+                let guest = self.sandbox.create_guest(run_context, &self.shared_state)?;
+                self.run_in_fresh_instance(guest, body).await
+            }
+        };
+        if let Some(prepared) = prepared {
+            prepared.end_use(run_context.initial_grant().limits(), used);
+        }
+        Ok(run)
+    }
+
+    /// The number of instances that were made ahead and wait for a call.
+    pub fn waiting_instances(&self) -> usize {
+        self.prepared_instances.as_ref().map_or(0, |prepared| prepared.waiting())
+    }
+
     /// Whether calls in fresh instances use the memory pool by now, as long as it has free places.
     pub fn is_in_memory_pool(&self) -> bool {
-        self.pooled.as_ref().is_some_and(|pooled| pooled.is_linked())
+        self.pooled.as_ref().is_some_and(|pooled| pooled.linked().is_some())
     }
 
     /// Runs a body in the memory pool if it can, and otherwise in memory of its own.
@@ -472,7 +519,7 @@ impl Plugin {
         &self,
         guest: Guest,
         body: CallWork<R>,
-    ) -> RunResult<R> {
+    ) -> (RunResult<R>, Option<GuestInstance>) {
         let pooled = match body {
             CallWork::ForAbi(_) => self.pooled.as_ref().and_then(PooledPlugin::take_place),
             CallWork::Bound(_) => None,
@@ -482,7 +529,7 @@ impl Plugin {
             None => (&self.prepared.linked, None),
         };
         let body = body.for_abi(&*linked.abi);
-        run::run_instance(GuestInstance::new(linked, guest, place), body).await.0
+        run::run_instance(GuestInstance::new(linked, guest, place), body).await
     }
 
     fn slot_unavailable(&self, slot_error: &CallSlotError) -> RunStopReason {

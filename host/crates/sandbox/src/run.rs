@@ -117,6 +117,11 @@ impl GuestInstance {
         RunResult { result, memory_bytes_peak: self.guest().memory.bytes_peak() }
     }
 
+    /// Creates the instance, so that its first run does not.
+    pub(crate) async fn start(&mut self) -> RunResult<()> {
+        self.run_body(box_run_body(|_, _| Box::pin(std::future::ready(Ok(()))))).await
+    }
+
     async fn call_body<R>(&mut self, body: RunBody<R>) -> wasmtime::Result<R> {
         let instance = match self.instance {
             Some(instance) => instance,

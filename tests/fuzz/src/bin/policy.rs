@@ -229,7 +229,7 @@ fn capability_amounts(grant: &Grant) -> [u128; 8] {
 }
 
 /// All limits, as numbers.
-fn amounts(limits: &PluginLimits) -> [u128; 18] {
+fn amounts(limits: &PluginLimits) -> [u128; 19] {
     [
         limits.time.as_nanos(),
         limits.cpu.map_or(u128::MAX, |cpu| cpu.as_nanos()),
@@ -249,6 +249,7 @@ fn amounts(limits: &PluginLimits) -> [u128; 18] {
         limits.http_time.as_nanos(),
         limits.approval_time.as_nanos(),
         limits.idle.as_nanos(),
+        limits.prepared_instances.into(),
     ]
 }
 

@@ -239,6 +239,7 @@ const LIMITS: &[LimitRow] = &[
     ("http-time", "'3s'", |limits| ms(limits.http_time), 3000),
     ("approval-time", "'1m'", |limits| ms(limits.approval_time), 60_000),
     ("idle", "'20m'", |limits| ms(limits.idle), 1_200_000),
+    ("prepared-instances", "2", |limits| limits.prepared_instances.into(), 2),
 ];
 
 fn started(file: &str) -> Result<(Policy, Grant), SourceError> {

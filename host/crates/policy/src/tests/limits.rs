@@ -54,6 +54,7 @@ fn without_a_word_the_standard_holds() {
         http_time: seconds(60),
         approval_time: seconds(300),
         idle: seconds(600),
+        prepared_instances: 0,
     };
     assert_eq!(PluginLimits::with_defaults(), standard);
     assert_eq!(Grant::empty("x".parse().unwrap()).limits(), &standard);

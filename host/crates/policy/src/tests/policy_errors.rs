@@ -360,7 +360,7 @@ fn mistakes_in_variables_and_limits() {
     let size = "write a whole number and a unit: 512B, 64KiB, 128MiB, 1GiB";
     let keys = "the keys known here are time, cpu, memory, output, log, host-call, handles, files, \
                 concurrent-calls, queue-time, calls-per-minute, http-requests, http-body, \
-                http-total, http-redirects, http-time, approval-time, idle";
+                http-total, http-redirects, http-time, approval-time, idle, prepared-instances";
     let rows = [
         ("env = ['A=B']", "8: \"A=B\" is not the name of an environment variable", name),
         ("env = ['']", "8: \"\" is not the name of an environment variable", name),
