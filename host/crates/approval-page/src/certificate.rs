@@ -2,12 +2,12 @@
 
 use std::{
     net::IpAddr,
-    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
-use rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer};
+use rustls::pki_types::PrivateKeyDer;
+use sallyport_http_server::ServerTls;
 use sha2::{Digest, Sha256};
 
 /// How far clocks may differ.
@@ -29,7 +29,7 @@ pub enum CertificateError {
 
 /// A certificate for one address.
 pub(crate) struct PageCertificate {
-    pub(crate) config: Arc<ServerConfig>,
+    pub(crate) tls: ServerTls,
     /// SHA-256 of the certificate, as browsers show it: pairs of hexadecimal digits and colons.
     pub(crate) fingerprint: String,
 }
@@ -47,11 +47,7 @@ impl PageCertificate {
         let certificate = params.self_signed(&key)?.der().clone();
         let fingerprint = fingerprint(&certificate);
         let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)?;
-        Ok(Self { config: Arc::new(config), fingerprint })
+        Ok(Self { tls: ServerTls::new(vec![certificate], key)?, fingerprint })
     }
 }
 

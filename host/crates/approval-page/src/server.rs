@@ -14,7 +14,6 @@ use sallyport_contract::LOCAL_USER;
 use sallyport_http_server::{HttpConnectionLimits, HttpConnections};
 use sallyport_store::QuestionStore;
 use tokio::net::{TcpListener, UdpSocket};
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service as _;
 
@@ -121,7 +120,6 @@ impl ApprovalPage {
 
     /// Serves the page without end. Dropping the future ends it.
     pub async fn serve(self) {
-        let tls = TlsAcceptor::from(self.certificate.config);
         let connections = HttpConnections::new(CONNECTION_LIMITS, CancellationToken::new());
         let router = page_router(self.state);
         let answer = move |request: Request<Incoming>, peer| {
@@ -131,7 +129,7 @@ impl ApprovalPage {
             request.extensions_mut().insert(BrowserAddress(peer));
             async move { router.call(request).await.unwrap_or_else(|never| match never {}) }
         };
-        connections.with_tls(tls).accept(&self.listener, answer).await;
+        connections.with_tls(&self.certificate.tls).accept(&self.listener, answer).await;
     }
 }
 

@@ -2,6 +2,7 @@
 //! that it waits for. What the requests mean is up to the servers.
 
 mod descriptors;
+mod tls;
 mod websocket;
 
 use std::{
@@ -36,6 +37,10 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 pub use descriptors::raise_descriptor_limit;
+pub use tls::{
+    CertificateFileError, CertificateFiles, CertificateLife, CertificateNews, CertificatePart,
+    FileProblem, RenewedCertificate, ServerTls,
+};
 pub use websocket::{HandshakeError, answer_handshake, single_header_value};
 
 /// Longest time until a connection is encrypted.
@@ -103,8 +108,8 @@ impl HttpConnections {
 
     /// Encrypts the connections.
     #[must_use]
-    pub fn with_tls(mut self, tls: TlsAcceptor) -> Self {
-        self.tls = Some(tls);
+    pub fn with_tls(mut self, tls: &ServerTls) -> Self {
+        self.tls = Some(tls.acceptor());
         self
     }
 

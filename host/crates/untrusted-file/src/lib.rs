@@ -164,7 +164,12 @@ fn foreign_owner_of(
     }
 }
 
-fn read_open_file(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
+/// Reads an open file of at most `bytes_max` bytes, for a caller that checks its metadata first.
+///
+/// # Errors
+///
+/// The file cannot be read, or is longer ([`io::ErrorKind::FileTooLarge`]).
+pub fn read_open_file(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let too_long = || io::Error::new(io::ErrorKind::FileTooLarge, FileTooLongError { bytes_max });
     let length = file.metadata()?.len();
     if length > bytes_max {
