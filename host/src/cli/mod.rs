@@ -48,6 +48,7 @@ mod secret;
 mod secret_input;
 mod selftest;
 mod serve;
+mod serve_certificate;
 mod serving;
 mod session;
 mod setup;

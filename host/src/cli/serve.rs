@@ -9,7 +9,7 @@ use std::{
 
 use clap::{Args as ClapArgs, Subcommand};
 use jiff::Timestamp;
-use sallyport_http_server::raise_descriptor_limit;
+use sallyport_http_server::{RenewedCertificate, raise_descriptor_limit};
 use sallyport_runtime::{
     Host, HostOptions,
     config::{ConfigFlags, Env, HostSettings},
@@ -30,6 +30,7 @@ use super::{
     observers::CallObservers,
     output::CliOutput,
     plugin_reload::PluginReloader,
+    serve_certificate::{keep_current, read_certificate},
     serving::{StopSignals, keep_served_plugins},
     setup, telemetry,
 };
@@ -128,6 +129,7 @@ pub(super) async fn run(
     raise_descriptor_limit();
     let tokens = TokenBook::open(token_path).map_err(token_failure)?;
     let sign_on = sign_on(&settings, args)?;
+    let certificate = read_certificate(&settings, out)?;
     let (listener, tokens) = open_address(args.listen, tokens, sign_on.is_some(), out).await?;
     let signals = StopSignals::new()?;
     // A change that comes while the plugins are being loaded counts as one after it.
@@ -135,10 +137,7 @@ pub(super) async fn run(
     let host = Arc::new(Host::open(&settings, host_options(observers, out)).await?);
     telemetry::start(&settings, &host, out);
     setup::print_load_problems(&host.registry(), out);
-    let address = listener.local_addr()?;
-    out.print_note(&format!("Serving {} tools at http://{address}/v1.", host.tools().len()));
-    let origin = args.origin.as_ref().map_or(format!("http://{address}"), ToString::to_string);
-    out.print_note(&format!("The console is at {origin}/console."));
+    print_addresses(listener.local_addr()?, args, host.tools().len(), certificate.is_some(), out);
     let parts = ServiceParts {
         host: Arc::clone(&host),
         read_settings: settings_source(flags.clone()),
@@ -146,15 +145,40 @@ pub(super) async fn run(
         tokens,
         sign_on,
         public_origin: args.origin.clone(),
+        tls: certificate.as_ref().map(RenewedCertificate::tls),
     };
     tokio::select! {
         () = serve(&host, parts, listener, signals) => {}
         never = keep_served_plugins(reloader, &host, flags, || host.tools().len(), out) => {
             match never {}
         }
+        never = keep_current(certificate, out) => match never {},
     }
     setup::print_shutdown(host.close_shared().await, out)
         .apply_to_result(Ok(ExitStatus::Interrupted))
+}
+
+/// Prints where the service is. Without TLS, what it is sent can be read on the way.
+fn print_addresses(
+    address: SocketAddr,
+    args: &ServeArgs,
+    tool_count: usize,
+    has_tls: bool,
+    out: &CliOutput,
+) {
+    let scheme = if has_tls { "https" } else { "http" };
+    out.print_note(&format!("Serving {tool_count} tools at {scheme}://{address}/v1."));
+    let origin = args.origin.as_ref().map_or(format!("{scheme}://{address}"), ToString::to_string);
+    out.print_note(&format!("The console is at {origin}/console."));
+    if !has_tls && !address.ip().is_loopback() && !origin.starts_with("https://") {
+        out.print_warning(&format!(
+            "connections to {address} are not encrypted, so the network can read tokens and answers"
+        ));
+        out.print_hint(
+            "give [serve] a certificate, or put a proxy with one in front of the service and name it \
+             with --origin https://NAME",
+        );
+    }
 }
 
 async fn serve(host: &Host, parts: ServiceParts, listener: TcpListener, mut signals: StopSignals) {

@@ -18,6 +18,7 @@ mod sign_on_servers;
 mod sockets;
 mod stopping;
 mod telemetry;
+mod tls;
 
 use std::{
     io::{self, Read, Write},
@@ -186,8 +187,8 @@ impl HttpReply {
 }
 
 /// Reads events as they come.
-struct EventReader {
-    stream: TcpStream,
+struct EventReader<S = TcpStream> {
+    stream: S,
     text: String,
 }
 
@@ -200,7 +201,9 @@ impl EventReader {
         stream.write_all(head.as_bytes())?;
         Ok(Self { stream, text: String::new() })
     }
+}
 
+impl<S: Read> EventReader<S> {
     /// Reads until a text is there, and returns everything so far.
     #[track_caller]
     fn until(&mut self, text: &str) -> &str {
@@ -258,7 +261,7 @@ fn request_text(address: &str, target: [&str; 2], lines: &str, body: &str) -> St
     )
 }
 
-fn read_reply(mut stream: TcpStream) -> HttpReply {
+fn read_reply(mut stream: impl Read) -> HttpReply {
     let mut bytes = Vec::new();
     // The other side may break the connection.
     let _ = stream.read_to_end(&mut bytes);

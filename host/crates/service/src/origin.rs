@@ -1,11 +1,37 @@
-//! The address at which browsers reach the service, if a proxy stands in front of it.
+//! The names at which the service answers, and whether browsers reach them over TLS.
 
 use std::{fmt, str::FromStr};
 
-use http::{HeaderMap, HeaderValue, uri::Authority};
+use http::{HeaderMap, HeaderValue, header, uri::Authority};
 use url::{Origin, Url};
 
 use crate::protection::named_host;
+
+/// The names at which the service answers.
+#[derive(Debug, Default)]
+pub(crate) struct ServiceNames {
+    /// Whether only this machine can reach the service.
+    pub(crate) is_local: bool,
+    /// Whether the service encrypts its connections itself.
+    pub(crate) has_tls: bool,
+    /// Where browsers reach it through a proxy.
+    pub(crate) public_origin: Option<PublicOrigin>,
+}
+
+impl ServiceNames {
+    /// Whether a browser speaks TLS, with the service or with a proxy in front of it. Of a proxy the
+    /// browser says so itself, in a header that no page can change.
+    pub(crate) fn is_over_tls(&self, headers: &HeaderMap) -> bool {
+        let origin = headers.get(header::ORIGIN).map(HeaderValue::as_bytes);
+        self.has_tls || origin.is_some_and(|origin| origin.starts_with(b"https://"))
+    }
+
+    /// Whether browsers reach the name of a request over TLS alone.
+    pub(crate) fn is_reached_over_tls(&self, headers: &HeaderMap) -> bool {
+        let public = self.public_origin.as_ref();
+        self.has_tls || public.is_some_and(|public| public.is_reached_over_tls(headers))
+    }
+}
 
 /// The origin of the pages, as browsers see it: a scheme, a host and perhaps a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +53,7 @@ impl PublicOrigin {
     }
 
     /// Whether a request asks for the host by this name, which browsers reach over TLS alone.
-    pub(crate) fn is_reached_over_tls(&self, headers: &HeaderMap) -> bool {
+    fn is_reached_over_tls(&self, headers: &HeaderMap) -> bool {
         self.text.starts_with("https://")
             && named_host(headers).is_some_and(|host| self.is_host(&host))
     }

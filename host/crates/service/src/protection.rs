@@ -15,9 +15,10 @@ use tracing::Instrument as _;
 
 use crate::{
     console::HTML_TYPE,
+    origin::ServiceNames,
     problem::{PROBLEM_TYPE, Problem, ProblemKind},
     request_span::{record_answer, request_span},
-    server::{Service, ServiceNames},
+    server::Service,
 };
 
 /// Headers of every answer. The API serves data, so a browser has nothing to run, to frame or to keep.
@@ -29,6 +30,9 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
 ];
+
+/// Tells browsers for a year that this name is reached over TLS alone.
+const TLS_ONLY: (HeaderName, &str) = (header::STRICT_TRANSPORT_SECURITY, "max-age=31536000");
 
 /// The names of this machine.
 const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
@@ -49,15 +53,29 @@ pub(crate) async fn protect(
     request: Request,
     next: Next,
 ) -> Response {
-    let span = request_span(request.method(), request.headers(), route.as_ref());
-    let response = match check_names(request.headers(), request.uri(), &service.names) {
+    let names = &service.names;
+    let scheme = if names.is_reached_over_tls(request.headers()) { "https" } else { "http" };
+    let span = request_span(request.method(), request.headers(), route.as_ref(), scheme);
+    let is_tls_only = is_tls_only(request.headers(), names);
+    let response = match check_names(request.headers(), request.uri(), names) {
         Ok(()) => with_problem(next.run(request).instrument(span.clone()).await).await,
         Err(problem) => problem.into_response(),
     };
     record_answer(&span, &response);
     let route = route.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
     service.metrics.count_request(route, response.status());
-    with_headers(response)
+    with_headers(response, is_tls_only)
+}
+
+/// Whether a browser should reach the name of a request over TLS alone. The names of this machine
+/// are those of other services, too, which may have none.
+fn is_tls_only(headers: &HeaderMap, names: &ServiceNames) -> bool {
+    let is_foreign = named_host(headers).is_some_and(|host| !is_local_host(&host));
+    is_foreign && names.is_reached_over_tls(headers)
+}
+
+fn is_local_host(host: &Authority) -> bool {
+    LOCAL_HOSTS.iter().any(|name| host.host().eq_ignore_ascii_case(name))
 }
 
 /// A page that a browser shows may not reach the service by its own origin, nor by a name that it
@@ -66,15 +84,14 @@ fn check_names(headers: &HeaderMap, uri: &Uri, names: &ServiceNames) -> Result<(
     let host = requested_host(headers, uri)
         .ok_or_else(|| Problem::bad_request("the name of the host is missing, or is none"))?;
     let public = names.public_origin.as_ref();
-    let is_known = LOCAL_HOSTS.iter().any(|name| host.host().eq_ignore_ascii_case(name))
-        || public.is_some_and(|public| public.is_host(&host));
+    let is_known = is_local_host(&host) || public.is_some_and(|public| public.is_host(&host));
     if names.is_local && !is_known {
         let title = "the service is not at this name; use 127.0.0.1 or localhost";
         return Err(Problem::new(ProblemKind::WrongHost, title));
     }
     match headers.get(header::ORIGIN) {
         Some(origin)
-            if !is_same_origin(origin, &host)
+            if !is_same_origin(origin, &host, names)
                 && !public.is_some_and(|public| public.is_origin(origin)) =>
         {
             let title = "pages of another origin cannot use the service";
@@ -96,9 +113,11 @@ fn requested_host(headers: &HeaderMap, uri: &Uri) -> Option<Authority> {
     uri.authority().is_none_or(|target| target == &host).then_some(host)
 }
 
-fn is_same_origin(origin: &HeaderValue, host: &Authority) -> bool {
+/// Whether a page of the service itself made a request. Behind a proxy, both schemes can be its own;
+/// with TLS of its own, a page without TLS is another's.
+fn is_same_origin(origin: &HeaderValue, host: &Authority, names: &ServiceNames) -> bool {
     let origin = origin.to_str().unwrap_or_default();
-    let schemes = ["http://", "https://"];
+    let schemes: &[&str] = if names.has_tls { &["https://"] } else { &["http://", "https://"] };
     let rest = schemes.iter().find_map(|scheme| origin.strip_prefix(scheme));
     rest.is_some_and(|rest| rest.eq_ignore_ascii_case(host.as_str()))
 }
@@ -126,8 +145,8 @@ async fn library_text(body: Body) -> String {
 }
 
 /// Adds the headers. Only a page of the console has its own policy.
-fn with_headers(mut response: Response) -> Response {
-    for (name, value) in HEADERS {
+fn with_headers(mut response: Response, is_tls_only: bool) -> Response {
+    for (name, value) in HEADERS.into_iter().chain(is_tls_only.then_some(TLS_ONLY)) {
         response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
@@ -163,7 +182,7 @@ mod tests {
             if let Some(origin) = origin {
                 headers.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
             }
-            let names = ServiceNames { is_local, public_origin: None };
+            let names = ServiceNames { is_local, ..ServiceNames::default() };
             let checked = check_names(&headers, &Uri::from_static("/v1/tools"), &names);
             assert_eq!(checked.is_ok(), want, "{host} {origin:?} {is_local}");
         }
@@ -172,7 +191,7 @@ mod tests {
     #[test]
     fn a_request_with_two_names_has_none() {
         let mut headers = HeaderMap::new();
-        let names = ServiceNames { is_local: true, public_origin: None };
+        let names = ServiceNames { is_local: true, ..ServiceNames::default() };
         assert!(check_names(&headers, &Uri::from_static("/"), &names).is_err());
         headers.append(header::HOST, HeaderValue::from_static("localhost"));
         let target = Uri::from_static("http://evil.example/");
@@ -184,7 +203,7 @@ mod tests {
     #[test]
     fn a_proxy_adds_one_name_and_one_origin() {
         let public_origin = Some("https://team.example".parse().unwrap());
-        let names = ServiceNames { is_local: true, public_origin };
+        let names = ServiceNames { is_local: true, has_tls: false, public_origin };
         let rows = [
             ("team.example", None, true),
             ("team.example", Some("https://team.example"), true),
@@ -203,5 +222,37 @@ mod tests {
             let checked = check_names(&headers, &Uri::from_static("/console"), &names);
             assert_eq!(checked.is_ok(), want, "{host} {origin:?}");
         }
+    }
+
+    /// Whether a request is taken, and whether browsers learn that its name is reached over TLS.
+    fn check_tls(
+        host: &'static str,
+        origin: &'static str,
+        names: &ServiceNames,
+        want: (bool, bool),
+    ) {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, HeaderValue::from_static(host));
+        if !origin.is_empty() {
+            headers.insert(header::ORIGIN, HeaderValue::from_static(origin));
+        }
+        let is_taken = check_names(&headers, &Uri::from_static("/console"), names).is_ok();
+        assert_eq!((is_taken, is_tls_only(&headers, names)), want, "{host} {origin} {names:?}");
+    }
+
+    #[test]
+    fn with_tls_no_page_without_it_counts_and_browsers_keep_to_it() {
+        let own = ServiceNames { has_tls: true, ..ServiceNames::default() };
+        check_tls("team.example", "https://team.example", &own, (true, true));
+        check_tls("team.example", "http://team.example", &own, (false, true));
+        check_tls("team.example", "", &own, (true, true));
+        check_tls("127.0.0.1:8420", "https://127.0.0.1:8420", &own, (true, false));
+        check_tls("localhost", "http://localhost", &own, (false, false));
+        let public_origin = Some("https://team.example".parse().unwrap());
+        let behind_proxy = ServiceNames { public_origin, ..ServiceNames::default() };
+        check_tls("team.example", "https://team.example", &behind_proxy, (true, true));
+        check_tls("10.0.0.1:8420", "", &behind_proxy, (true, false));
+        let plain = ServiceNames::default();
+        check_tls("team.example", "https://team.example", &plain, (true, false));
     }
 }

@@ -20,11 +20,13 @@ pub(crate) fn request_span(
     method: &Method,
     headers: &HeaderMap,
     route: Option<&MatchedPath>,
+    scheme: &'static str,
 ) -> Span {
     info_span!(
         "service_request",
         method = known_method(method),
         route = route.map(MatchedPath::as_str),
+        scheme,
         traceparent = caller_trace(headers).map(field::display),
         status = Empty,
         error = Empty,

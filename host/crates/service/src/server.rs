@@ -7,7 +7,7 @@ use futures::future::join_all;
 use http::Request;
 use hyper::body::Incoming;
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest, BoxFuture, Consent};
-use sallyport_http_server::{ConnectionCounts, HttpConnectionLimits, HttpConnections};
+use sallyport_http_server::{ConnectionCounts, HttpConnectionLimits, HttpConnections, ServerTls};
 use sallyport_runtime::{Host, HostNotice, config::HostSettings, session::SessionOverrides};
 use tokio::{
     net::TcpListener,
@@ -22,7 +22,7 @@ use crate::{
     idempotency::IdempotencyDesk,
     metrics::{ServiceGauges, ServiceMetrics},
     open_sessions::OpenSessions,
-    origin::PublicOrigin,
+    origin::{PublicOrigin, ServiceNames},
     quota::UserQuota,
     routes::router,
     sign_on::SignOn,
@@ -69,6 +69,8 @@ pub struct ServiceParts {
     pub sign_on: Option<SignOn>,
     /// The address at which browsers reach the service through a proxy, if there is one.
     pub public_origin: Option<PublicOrigin>,
+    /// Encrypts the connections; without it, they are plain.
+    pub tls: Option<ServerTls>,
 }
 
 /// Leaves the questions of calls without a session to those who answer over the service, until the
@@ -112,15 +114,6 @@ pub(crate) struct Service {
     pub(crate) sockets: TaskTracker,
 }
 
-/// The names at which the service answers.
-#[derive(Debug)]
-pub(crate) struct ServiceNames {
-    /// Whether only this machine can reach the service.
-    pub(crate) is_local: bool,
-    /// Where browsers reach it through a proxy.
-    pub(crate) public_origin: Option<PublicOrigin>,
-}
-
 /// How much users may have at the same time.
 #[derive(Debug)]
 pub(crate) struct ServiceLimits {
@@ -149,7 +142,8 @@ impl Service {
         closing: CancellationToken,
         connections: Arc<ConnectionCounts>,
     ) -> Arc<Self> {
-        let ServiceParts { host, read_settings, overrides, tokens, sign_on, public_origin } = parts;
+        let ServiceParts { host, read_settings, overrides, tokens, sign_on, public_origin, tls } =
+            parts;
         let idempotency = IdempotencyDesk::new(Arc::clone(&host.store().idempotency));
         Arc::new(Self {
             host,
@@ -164,7 +158,7 @@ impl Service {
             idempotency,
             sign_ins: PendingSignIns::default(),
             metrics: ServiceMetrics::default(),
-            names: ServiceNames { is_local, public_origin },
+            names: ServiceNames { is_local, has_tls: tls.is_some(), public_origin },
             stop: CancellationToken::new(),
             closing,
             running_calls: Arc::new(Semaphore::new(CALLS_MAX.1)),
@@ -227,6 +221,9 @@ pub async fn serve(parts: ServiceParts, listener: TcpListener, stop: impl Future
     let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
     let closing = CancellationToken::new();
     let mut connections = HttpConnections::new(CONNECTION_LIMITS, closing.clone());
+    if let Some(tls) = &parts.tls {
+        connections = connections.with_tls(tls);
+    }
     let service = Service::new(parts, is_local, closing, connections.counts());
     let router = router(&service);
     let answer = move |request: Request<Incoming>, peer: SocketAddr| {

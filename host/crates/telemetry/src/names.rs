@@ -300,10 +300,10 @@ pub const RULES: &[SpanRule] = &[
         span: "service_request",
         name_fields: &["method", "route"],
         kind: SpanKind::Server,
-        constants: &[("url.scheme", "http")],
         fields: &[
             ("method", "http.request.method"),
             ("route", "http.route"),
+            ("scheme", "url.scheme"),
             ("status", "http.response.status_code"),
         ],
         ..NOTHING

@@ -53,6 +53,10 @@
 //! client_secret_file = "~/keys/login"
 //! roles = { staff = "user", leads = "approver" }
 //!
+//! [serve]
+//! certificate_file = "/etc/ssl/sallyport/fullchain.pem"
+//! key_file = "/etc/ssl/sallyport/privkey.pem"
+//!
 //! [store]
 //! url_file = "~/keys/database"
 //!
@@ -75,8 +79,8 @@ use toml::de::DeTable;
 
 use super::{
     ApprovalSettings, BrowserSettings, BudgetSettings, ChatSettings, CompileSettings,
-    InternalToolSettings, LoginSettings, PackageSettings, SessionRetention, SettingOrigin,
-    StoreSettings, TelemetrySettings, TerminalSettings,
+    InternalToolSettings, LoginSettings, PackageSettings, ServeSettings, SessionRetention,
+    SettingOrigin, StoreSettings, TelemetrySettings, TerminalSettings,
     provider::{self, ProviderChoice},
     reader::ConfigText,
     values::{
@@ -130,6 +134,8 @@ pub struct FileConfig {
     /// The identity server at which people log in to the console of the service; without it, they
     /// log in with a token.
     pub login: Option<LoginSettings>,
+    /// The certificate with which the service encrypts its connections; without it, it does not.
+    pub serve: Option<ServeSettings>,
     /// Where everything is kept that outlives a process; without it, in the home.
     pub store: Option<StoreSettings>,
     /// MCP servers whose tools are used; each name is that of their plugin.

@@ -81,8 +81,9 @@ impl ConfigLayers {
 fn key_files_of(file: &FileConfig, env: &Env) -> Vec<PathBuf> {
     let of_models = file.model.values().filter_map(|entry| entry.key_path(env));
     let of_login = file.login.iter().filter_map(|login| login.secret_path(env));
+    let of_service = file.serve.iter().filter_map(|serve| serve.key_path(env).ok());
     let of_store = file.store.iter().filter_map(|store| store.secret_path(env));
-    of_models.chain(of_login).chain(of_store).collect()
+    of_models.chain(of_login).chain(of_service).chain(of_store).collect()
 }
 
 impl RawConfig {

@@ -18,6 +18,7 @@ mod project_files;
 pub mod provider;
 mod reader;
 pub mod sections;
+mod serve;
 pub mod setting_rows;
 mod store;
 mod telemetry;
@@ -51,6 +52,7 @@ pub use sections::{
     CompileSettings, EditMode, InternalToolSettings, PackageSettings, PictureMode,
     SessionRetention, TerminalSettings,
 };
+pub use serve::ServeSettings;
 pub(crate) use setting_rows::display_address;
 pub use store::StoreSettings;
 pub use telemetry::TelemetrySettings;
@@ -190,6 +192,8 @@ pub struct HostSettings {
     pub telemetry: Option<TelemetrySettings>,
     /// Where people log in to the console of the service, if not with a token.
     pub login: Option<LoginSettings>,
+    /// The certificate of the service, if it encrypts its connections itself.
+    pub serve: Option<ServeSettings>,
     /// Where everything is kept that outlives a process, if not in the home.
     pub store: Option<StoreSettings>,
     /// The MCP servers whose tools are used, each under the name of its plugin.
@@ -259,6 +263,7 @@ impl HostSettings {
             compile: file.compile.with_env_override(&env),
             telemetry: file.telemetry,
             login: file.login,
+            serve: file.serve,
             store: file.store,
             mcp_servers: file
                 .mcp

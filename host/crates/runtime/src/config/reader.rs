@@ -211,7 +211,8 @@ fn find_label(table: &DeTable<'_>, at: usize) -> Option<String> {
 pub(super) fn merge_tables<'t>(user: &mut DeTable<'t>, project: DeTable<'t>) {
     for (key, value) in project {
         // Otherwise the key of one file could be sent to the address of the other.
-        let is_whole = ["embedding", "login", "store", "telemetry"].contains(&&**key.get_ref());
+        let is_whole =
+            ["embedding", "login", "serve", "store", "telemetry"].contains(&&**key.get_ref());
         match (user.get_mut(&**key.get_ref()).map(Spanned::get_mut), value.get_ref()) {
             (Some(DeValue::Table(base)), DeValue::Table(nearest)) if !is_whole => {
                 base.extend(nearest.clone());

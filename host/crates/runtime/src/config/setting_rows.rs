@@ -56,6 +56,7 @@ impl HostSettings {
         rows.extend(self.table_setting_rows("embedding"));
         rows.extend(self.table_setting_rows("telemetry"));
         rows.extend(self.table_setting_rows("login"));
+        rows.extend(self.table_setting_rows("serve"));
         rows.extend(self.table_setting_rows("store"));
         for top in ["model", "price", "mcp", "settings"] {
             rows.extend(self.named_table_rows(top));

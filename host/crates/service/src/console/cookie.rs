@@ -86,18 +86,12 @@ fn cookie_value<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     Some(value)
 }
 
-/// Whether the browser speaks TLS, with a proxy in front of the service. It says so itself, in a
-/// header that no page can change.
-pub(super) fn is_over_tls(headers: &HeaderMap) -> bool {
-    let origin = headers.get(header::ORIGIN).map(HeaderValue::as_bytes);
-    origin.is_some_and(|origin| origin.starts_with(b"https://"))
-}
-
 #[cfg(test)]
 mod tests {
     use http::HeaderName;
 
     use super::*;
+    use crate::origin::ServiceNames;
 
     fn headers(pairs: &[(HeaderName, &'static str)]) -> HeaderMap {
         let pairs = pairs.iter().cloned();
@@ -107,13 +101,15 @@ mod tests {
     #[test]
     fn a_cookie_is_bound_to_the_port_and_to_tls() {
         let rows = [
-            ("127.0.0.1:8420", "http://127.0.0.1:8420", "sallyport-console-8420=x; ", false),
-            ("[::1]:80", "http://[::1]:80", "sallyport-console-80=x; ", false),
-            ("team.example", "https://team.example", "__Host-sallyport-console-0=x; ", true),
+            ("127.0.0.1:8420", "http://127.0.0.1:8420", false, "sallyport-console-8420=x; ", false),
+            ("[::1]:80", "http://[::1]:80", false, "sallyport-console-80=x; ", false),
+            ("team.example", "https://team.example", false, "__Host-sallyport-console-0=x; ", true),
+            ("team.example:8420", "", true, "__Host-sallyport-console-8420=x; ", true),
         ];
-        for (host, origin, start, is_secure) in rows {
+        for (host, origin, has_tls, start, is_secure) in rows {
             let headers = headers(&[(header::HOST, host), (header::ORIGIN, origin)]);
-            let made = LOGIN_COOKIE.set(&headers, is_over_tls(&headers), "x");
+            let names = ServiceNames { has_tls, ..ServiceNames::default() };
+            let made = LOGIN_COOKIE.set(&headers, names.is_over_tls(&headers), "x");
             let made = made.to_str().unwrap();
             assert!(made.starts_with(start) && made.contains(LOGIN_COOKIE.attributes), "{made}");
             assert_eq!(made.ends_with("; Secure"), is_secure, "{made}");

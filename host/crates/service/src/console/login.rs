@@ -12,10 +12,7 @@ use sallyport_runtime::gate::now_ms;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    attempts::BLOCKED_SECONDS,
-    cookie::{LOGIN_COOKIE, is_over_tls},
-    logins::LoginBasis,
-    same_site::check_same_site,
+    attempts::BLOCKED_SECONDS, cookie::LOGIN_COOKIE, logins::LoginBasis, same_site::check_same_site,
 };
 use crate::{
     access::RequestCaller,
@@ -72,7 +69,8 @@ pub(super) async fn log_in(
         return Err(problem.with_detail("it is mistyped, has expired, or was removed"));
     };
     let basis = LoginBasis::Token(token_hash);
-    let cookie = begin_login(&service, &headers, is_over_tls(&headers), &user.name, basis)
+    let is_over_tls = service.names.is_over_tls(&headers);
+    let cookie = begin_login(&service, &headers, is_over_tls, &user.name, basis)
         .map_err(|_| Problem::new(ProblemKind::Internal, NO_RANDOM))?;
     Ok(([(header::SET_COOKIE, cookie)], JsonReply(ConsoleUser::from(user))).into_response())
 }
@@ -108,7 +106,7 @@ pub(super) async fn log_out(
 ) -> Result<Response, Problem> {
     check_same_site(&Method::POST, &headers)?;
     forget_login(&service, &headers);
-    let cookie = LOGIN_COOKIE.remove(&headers, is_over_tls(&headers));
+    let cookie = LOGIN_COOKIE.remove(&headers, service.names.is_over_tls(&headers));
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
 }
 
@@ -121,8 +119,7 @@ pub(super) async fn show_user(
 /// Returns the hash of the log-in that a request's cookie names, whether it is valid or not. At a
 /// name that browsers reach over TLS, a cookie without it was set by a neighbour of the host.
 pub(crate) fn find_login(service: &Service, headers: &HeaderMap) -> Option<[u8; 32]> {
-    let public = service.names.public_origin.as_ref();
-    let id = match public.is_some_and(|public| public.is_reached_over_tls(headers)) {
+    let id = match service.names.is_reached_over_tls(headers) {
         true => LOGIN_COOKIE.find_over_tls(headers),
         false => LOGIN_COOKIE.find(headers),
     };

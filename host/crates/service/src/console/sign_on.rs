@@ -17,7 +17,7 @@ use serde::Serialize;
 use url::{Url, form_urlencoded};
 
 use super::{
-    cookie::{SIGN_ON_COOKIE, is_over_tls},
+    cookie::SIGN_ON_COOKIE,
     login::{PeerAddress, begin_login, too_many_attempts},
     logins::LoginBasis,
     same_site::check_same_site,
@@ -170,7 +170,7 @@ pub(crate) fn answer_url(
             public.to_string()
         }
         None => {
-            let scheme = if is_over_tls(headers) { "https" } else { "http" };
+            let scheme = if service.names.is_over_tls(headers) { "https" } else { "http" };
             // The name was checked with all requests.
             let host = named_host(headers).map(|host| host.to_string());
             format!("{scheme}://{}", host.unwrap_or_default())
