@@ -239,3 +239,39 @@ fn bad_requests_are_refused_and_the_next_is_answered() {
     let refused = (0..80).map(|_| server.status("")).filter(|status| *status != 200).count();
     assert!(refused > 0);
 }
+
+/// Calls the clock in a session of its own, and returns the answer.
+fn call_clock(server: &HttpServer) -> String {
+    let session = server.post("", &initialize()).session();
+    let session = format!("Mcp-Session-Id: {session}\r\n");
+    let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    assert_eq!(server.post(&session, &initialized).status, 202);
+    let call = json!({ "name": "clock__get_time", "arguments": { "timezone": "Asia/Tokyo" } });
+    let call = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": call });
+    server.post(&session, &call).body
+}
+
+#[test]
+fn a_group_of_the_policy_holds_for_its_clients() {
+    let rule = "[[group.guests.rule]]\ntool = 'clock.*'\ndecision = 'deny'\nmessage = 'no clock'\n";
+    let denied = format!("{ALLOW}[group.guests]\nusers = ['local']\n{rule}");
+    let home = clock_home().policy(&denied);
+    let server = HttpServer::start(&home, &[]);
+    let refused = call_clock(&server);
+    assert!(refused.contains("no clock (rule of the group guests at"), "{refused}");
+    assert!(refused.contains("\"isError\":true"), "{refused}");
+
+    // A change counts from the next call on, and a budget from then on.
+    let budget = "[group.guests]\nusers = ['local']\n[group.guests.budget]\ncalls-per-day = 2\n";
+    fs::write(home.path("policy.toml"), format!("{ALLOW}{budget}")).unwrap();
+    for _ in 0..2 {
+        let answer = call_clock(&server);
+        assert!(answer.contains("\"isError\":false"), "{answer}");
+    }
+    let spent = call_clock(&server);
+    assert!(spent.contains("budget of the group guests (2 calls per day) is used up"), "{spent}");
+    drop(server);
+    let server = HttpServer::start(&home, &[]);
+    let spent = call_clock(&server);
+    assert!(spent.contains("is used up"), "it outlives the program: {spent}");
+}

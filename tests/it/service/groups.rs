@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use sallyport_contract::services::{DataOwner, TimerRequest, TimerSchedule};
+use sallyport_store::HostStore;
 use serde_json::{Value, json};
 
 use super::{
@@ -9,7 +11,11 @@ use super::{
     sign_on::{ROLES, home_at, signed_on},
     talking_model, token,
 };
-use crate::support::{Home, OpenAi, Reply, openid::OpenIdServer};
+use crate::support::{
+    Home, OpenAi, Reply,
+    openid::OpenIdServer,
+    patience::{until_so, wait},
+};
 
 const DENIED: &str = "
 [group.support]
@@ -158,4 +164,54 @@ fn a_mistake_in_a_group_is_told_before_the_service_starts() {
     let checked = home.run(&["policy", "check"]).ended(0);
     let lines = ["The group all (policy.toml:2) has 0 rules.", "(2 calls per day)"];
     checked.answers(&lines);
+}
+
+/// What the plugin with timers needs.
+pub(super) const TIMER_GRANT: &str =
+    "[plugin.timer]\nschedule = true\nnotify = true\nstate = true\n";
+
+/// Sets timers of ann that are due at once, while no host runs.
+pub(super) fn set_timers(home: &Home, labels: &[&str]) {
+    let store = HostStore::open(&home.path("state")).unwrap();
+    let owner = DataOwner { plugin: "timer".parse().unwrap(), user: "ann".to_owned() };
+    for label in labels {
+        let payload = json!({ "seconds": 5, "number": 1, "set_ms": 1 });
+        let plan = TimerRequest {
+            schedule: TimerSchedule::InMs(1),
+            label: Some((*label).to_owned()),
+            payload: payload.to_string(),
+            session_id: "s-before".to_owned(),
+            interval_ms_min: 0,
+            timers_max: u32::MAX,
+        };
+        wait(store.timers.add_timer(&owner, plan)).unwrap();
+    }
+}
+
+#[test]
+fn a_group_holds_for_timers_that_fire_later() {
+    const RULE: &str = "[group.support]\nusers = ['ann']\n[[group.support.rule]]\n\
+                        tool = 'timer.role:timer'\ndecision = 'deny'\nmessage = 'no timers'\n";
+    const BUDGET: &str =
+        "[group.support]\nusers = ['ann']\n[group.support.budget]\ncalls-per-day = 1\n";
+    let model = talking_model();
+    let home = home(&model).plugins(&["timer"]).policy(format!("{TIMER_GRANT}{RULE}"));
+    let ann = token(&home, "ann", "user");
+    set_timers(&home, &["tea", "egg"]);
+    let service = ServiceProgram::start(&home);
+    service.running.remarks("is due and waits: ");
+    service.running.remarks("no timers (rule of the group support at policy.toml");
+    let fired = || {
+        let path = "/v1/audit?plugin=timer&kind=call";
+        service.get(&ann, path)["records"].as_array().unwrap().len()
+    };
+    assert_eq!(fired(), 0);
+    // With the rule gone, a budget of one call is left for two timers.
+    fs::write(home.path("policy.toml"), format!("{TIMER_GRANT}{BUDGET}")).unwrap();
+    service.running.remarks("the budget of the group support (1 calls per day) is used up");
+    until_so("one of two", || fired() == 1);
+    let spent = call(&service, &bearer(&ann)).has(429);
+    assert_eq!(spent.problem(), "budget-spent");
+    let timers = wait(HostStore::open(&home.path("state")).unwrap().timers.all()).unwrap();
+    assert_eq!(timers.len(), 1, "the other one is kept");
 }

@@ -158,6 +158,8 @@ pub enum DenialReason {
     },
     /// A budget of the user is used up.
     BudgetSpent(SpentBudget),
+    /// What the user has used of a budget cannot be read now.
+    BudgetUnreadable,
     /// No rule is about it, and the default decided.
     NoRule {
         /// The default and its cause.
@@ -316,7 +318,7 @@ impl DenialReason {
             Self::RequestedLess(RequestedScope::RootPath(text))
             | Self::NoRule { text }
             | Self::Text(text) => vec![text],
-            Self::RequestedLess(_) => Vec::new(),
+            Self::RequestedLess(_) | Self::BudgetUnreadable => Vec::new(),
             Self::GrantedLess(GrantedScope::RootPath(place) | GrantedScope::Reading(place)) => {
                 vec![&mut place.file]
             }
@@ -410,6 +412,7 @@ impl fmt::Display for DenialReason {
             }
             Self::Rule { text, .. } | Self::NoRule { text } => f.write_str(text),
             Self::BudgetSpent(spent) => write!(f, "{spent}"),
+            Self::BudgetUnreadable => f.write_str("what the user has used cannot be read now"),
             Self::Text(text) => f.write_str(&text::escape_multiline(text)),
             Self::NotApproved { cause, reason } => write!(f, "{cause} ({reason})"),
             Self::RefusedByUser { answer: None } => f.write_str("the user said no"),

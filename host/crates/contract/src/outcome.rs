@@ -94,6 +94,10 @@ pub struct CallFailure {
     /// Details for the user at the terminal and the log; never sent to a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+    /// What is wrong with the arguments, one sentence for each mistake, where they are known one by
+    /// one. The message has all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
     /// Where and why the plugin's own code panicked, verbatim; for the user, who may be its author.
     /// Untrusted, and never sent to a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -233,12 +237,25 @@ impl From<Outcome> for CallReport {
 impl CallFailure {
     /// Creates a failure with a message for the model only.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), detail: None, panic: None }
+        Self { kind, message: message.into(), detail: None, errors: Vec::new(), panic: None }
     }
 
     /// Adds the panic message of the plugin's code.
     pub fn with_panic(self, panic: Option<String>) -> Self {
         Self { panic, ..self }
+    }
+
+    /// Adds what is wrong with the arguments, one sentence for each mistake.
+    pub fn with_errors(self, errors: Vec<String>) -> Self {
+        Self { errors, ..self }
+    }
+
+    /// What is wrong, one sentence for each mistake: the message where they are not known one by one.
+    pub fn sentences(&self) -> Vec<String> {
+        match self.errors.is_empty() {
+            true => vec![self.message.clone()],
+            false => self.errors.clone(),
+        }
     }
 
     /// Adds details for the user and the log only.

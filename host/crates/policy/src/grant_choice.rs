@@ -245,6 +245,7 @@ fn is_missing_grant(reason: &DenialReason) -> bool {
         | DenialReason::Rule { .. }
         | DenialReason::NoRule { .. }
         | DenialReason::BudgetSpent(_)
+        | DenialReason::BudgetUnreadable
         | DenialReason::NotApproved { .. }
         | DenialReason::RefusedByUser { .. }
         | DenialReason::CarriesSecret { .. }

@@ -8,11 +8,14 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, StatusCode};
-use sallyport_contract::{CallReport, FailureKind, Outcome, RequestedCall, ToolDescriptor, ToolId};
+use sallyport_contract::{
+    CallReport, DenialReason, FailureKind, Outcome, RequestedCall, ToolDescriptor, ToolId,
+};
 use sallyport_runtime::{
     host::new_session_id,
-    registry::{CallCheck, PluginLookupError, argument_errors},
+    registry::{CallCheck, PluginLookupError},
 };
+use sallyport_session::BudgetRefusal;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -96,8 +99,6 @@ async fn make_call(service: Arc<Service>, call: RequestedCall, call_use: QuotaUs
     let tool = call.tool.clone();
     // A call that begins while the service stops could end after its last record.
     let Some(_running) = service.begin_call() else { return Err(Problem::stopping().into()) };
-    let allowed = service.host.registry().gate().check_calls(call.context.user()).await;
-    allowed.map_err(Problem::from)?;
     let report = tokio::select! {
         biased;
         () = service.stop.cancelled() => None,
@@ -119,11 +120,16 @@ async fn make_call(service: Arc<Service>, call: RequestedCall, call_use: QuotaUs
     work_reply::<CallReport>(StatusCode::OK, &report)
 }
 
-/// The problem of a call that could not be made as it is: its arguments do not fit, or it lacks the
-/// account of its user.
+/// The problem of a call that could not be made as it is: its arguments do not fit, it lacks the
+/// account of its user, or a budget of the user stops it.
 fn refused_call_problem(service: &Service, tool: &ToolId, outcome: &Outcome) -> Option<Problem> {
     match outcome {
-        Outcome::InvalidArguments(_) => Some(Problem::invalid_arguments(argument_errors(outcome))),
+        Outcome::InvalidArguments(failure) => Some(Problem::invalid_arguments(failure.sentences())),
+        Outcome::Denied(denial) => match &denial.reason {
+            DenialReason::BudgetSpent(spent) => Some(BudgetRefusal::Spent(spent.clone()).into()),
+            DenialReason::BudgetUnreadable => Some(BudgetRefusal::Unreadable.into()),
+            _ => None,
+        },
         Outcome::Failed(failure) if failure.kind == FailureKind::AuthRequired => {
             let registry = service.host.registry();
             let plugin = registry.find_plugin(tool.plugin.as_str()).ok()?;

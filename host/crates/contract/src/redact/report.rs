@@ -68,6 +68,7 @@ impl Redactor {
     fn redact_failure(&self, failure: &mut CallFailure) {
         self.redact_string(&mut failure.message);
         self.redact_optional(&mut failure.detail);
+        failure.errors.iter_mut().for_each(|error| self.redact_string(error));
         self.redact_optional(&mut failure.panic);
     }
 

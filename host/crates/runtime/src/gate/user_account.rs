@@ -179,7 +179,7 @@ fn spent_at(budget: &UserBudget, now_ms: u64) -> SpentBudget {
 pub(crate) fn budget_denial(tool: &ToolId, refusal: BudgetRefusal) -> Denial {
     let reason = match refusal {
         BudgetRefusal::Spent(spent) => DenialReason::BudgetSpent(spent),
-        BudgetRefusal::Unreadable => refusal.to_string().into(),
+        BudgetRefusal::Unreadable => DenialReason::BudgetUnreadable,
     };
     Denial::new(DenialSubject::Call { tool: tool.clone() }, reason)
 }

@@ -19,9 +19,12 @@ use sallyport_sandbox::{GrantOutcome, RunGrants, find_path_argument};
 use serde_json::Value;
 
 use super::{PluginLookupError, RegisteredPlugin};
-use crate::gate::{
-    Gate, approver::AuthorizationRequest, grant_questions::RefusedAction,
-    user_account::budget_denial,
+use crate::{
+    gate::{
+        Gate, approver::AuthorizationRequest, grant_questions::RefusedAction,
+        user_account::budget_denial,
+    },
+    roles::RoleRunKind,
 };
 
 /// Size limit of the arguments of one call in bytes. Tools that need more take a file.
@@ -39,7 +42,10 @@ pub(super) async fn admit_call(
     if call.arguments.trim().is_empty() {
         call.arguments = "{}".to_owned();
     }
-    let arguments = check_arguments(plugin, tool, &call)?;
+    let arguments = match tool {
+        Some(tool) => check_arguments(plugin, tool, &call).map_err(Outcome::InvalidArguments)?,
+        None => read_role_input(&call)?,
+    };
     gate.policy_store.check_files().await;
     let grant = plugin.session_grant(&call.context);
     if let Some(denial) = missing_capability_denial(&grant, &call.tool) {
@@ -57,7 +63,8 @@ pub(super) async fn admit_call(
         Some(_) => judge_call(gate, plugin, &question, &grant).0,
         None => gate.policy_store.current().policy.decide_role(&question, &grant),
     };
-    if tool.is_some() && verdict.decision < Decision::Deny {
+    let counts = tool.is_some() || is_timer_run(&call.tool);
+    if counts && verdict.decision < Decision::Deny {
         // Nobody is asked about a call that could not be made after a yes.
         let checked = gate.check_calls(call.context.user()).await;
         checked.map_err(|refusal| Outcome::Denied(budget_denial(&call.tool, refusal)))?;
@@ -72,7 +79,7 @@ pub(super) async fn admit_call(
     };
     let reason = gate.approver.authorize(&request, &verdict).await.map_err(Outcome::Denied)?;
     let answer = reason.user_answer();
-    if tool.is_some() {
+    if counts {
         let counted = gate.count_call(&call.context, &call.tool, &login_groups).await;
         counted.map_err(Outcome::Denied)?;
     }
@@ -135,10 +142,10 @@ pub(super) async fn check_call(
         confirmations_required: Vec::new(),
         blocked: false,
     };
-    let arguments = match check_arguments(plugin, Some(tool), &call) {
+    let arguments = match check_arguments(plugin, tool, &call) {
         Ok(arguments) => arguments,
-        Err(outcome) => {
-            check.errors = argument_errors(&outcome);
+        Err(failure) => {
+            check.errors = failure.sentences();
             return check;
         }
     };
@@ -166,19 +173,6 @@ pub(super) async fn check_call(
     }
     check.valid = !check.blocked;
     check
-}
-
-/// What is wrong with the arguments of a call, one sentence each.
-pub fn argument_errors(outcome: &Outcome) -> Vec<String> {
-    match outcome {
-        Outcome::InvalidArguments(failure) | Outcome::Failed(failure) => {
-            // The list follows a heading that repeats the tool's name.
-            let message = failure.message.as_str();
-            let list = message.split_once(": ").map_or(message, |(_, list)| list);
-            list.split("; ").map(str::to_owned).collect()
-        }
-        other => vec![other.as_str().to_owned()],
-    }
 }
 
 /// Asks the user for the grant without which a plugin cannot run at all. Returns the answer.
@@ -213,6 +207,12 @@ pub(super) async fn role_run_denial(
     missing_capability_denial(&grant, tool).or_else(denied)
 }
 
+/// Whether a run is the firing of a timer. It counts against the budgets of its user like a call: one
+/// call may set a timer that fires every second.
+fn is_timer_run(run: &ToolId) -> bool {
+    run.tool.as_str().strip_prefix(ROLE_PREFIX) == Some(RoleRunKind::Timer.as_str())
+}
+
 /// The refusal of a run in a role whose capability is not granted.
 fn missing_capability_denial(grant: &Grant, run: &ToolId) -> Option<Denial> {
     let (capability, what) = match run.tool.as_str().strip_prefix(ROLE_PREFIX)? {
@@ -242,31 +242,32 @@ pub(super) fn lookup_failure(missing: PluginLookupError) -> Outcome {
     })
 }
 
+/// Reads the arguments of a call, and compares them with the schema of its tool.
 fn check_arguments(
     plugin: &RegisteredPlugin,
-    tool: Option<usize>,
+    tool: usize,
     call: &RequestedCall,
-) -> Result<Value, Outcome> {
-    let parsed = json::parse_json(&call.arguments, ARGUMENTS_BYTES_MAX);
-    let Some(tool) = tool else {
-        return parsed.map_err(|error| {
-            let message = format!("what {} is about is {error}", call.tool);
-            Outcome::Failed(CallFailure::new(FailureKind::Internal, message))
-        });
-    };
-    let invalid = |message: String| {
-        Outcome::InvalidArguments(CallFailure::new(FailureKind::InvalidArguments, message))
-    };
-    let arguments =
-        parsed.map_err(|error| invalid(format!("the arguments of {} are {error}", call.tool)))?;
+) -> Result<Value, CallFailure> {
+    let invalid = |message: String| CallFailure::new(FailureKind::InvalidArguments, message);
+    let arguments = json::parse_json(&call.arguments, ARGUMENTS_BYTES_MAX)
+        .map_err(|error| invalid(format!("the arguments of {} are {error}", call.tool)))?;
     if !arguments.is_object() {
         return Err(invalid(format!("the arguments of {} are not a JSON object", call.tool)));
     }
     let schema_errors = plugin.check_tool_arguments(tool, &arguments);
-    schema_errors.map_err(|list| {
-        invalid(format!("the arguments do not fit {}: {}", call.tool, list.join("; ")))
+    schema_errors.map_err(|errors| {
+        let message = format!("the arguments do not fit {}: {}", call.tool, errors.join("; "));
+        invalid(message).with_errors(errors)
     })?;
     Ok(arguments)
+}
+
+/// Reads what a run in a role is about. The host itself wrote it.
+fn read_role_input(run: &RequestedCall) -> Result<Value, Outcome> {
+    json::parse_json(&run.arguments, ARGUMENTS_BYTES_MAX).map_err(|error| {
+        let message = format!("what {} is about is {error}", run.tool);
+        Outcome::Failed(CallFailure::new(FailureKind::Internal, message))
+    })
 }
 
 /// Runs an admitted call of a tool, an index into the plugin's tools. Known secrets are removed

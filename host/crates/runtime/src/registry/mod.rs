@@ -28,7 +28,7 @@ use crate::gate::Gate;
 
 pub use crate::executor::PluginKind;
 pub use audited_registry::AuditedRegistry;
-pub use call_checks::{CallCheck, argument_errors};
+pub use call_checks::CallCheck;
 pub use discover::PluginProblem;
 pub(crate) use discover::{MANIFEST, is_wasm_file};
 pub use entry::{ComponentFacts, PluginAvailability, RegisteredPlugin};

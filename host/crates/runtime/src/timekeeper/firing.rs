@@ -4,7 +4,7 @@ use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use futures::FutureExt;
 use sallyport_contract::{
-    Outcome,
+    CallReport, DenialReason, Outcome,
     services::{DeliveryTime, PluginNotice, StoredTimer, TimerFiring},
     text,
 };
@@ -29,6 +29,10 @@ const LABEL_CHARS_MAX: usize = 60;
 /// How long a timer waits after its message was not accepted. By then the next minute has begun.
 const NOTICE_RETRY_PAUSE: Duration = Duration::from_secs(61);
 
+/// Longest pause of a timer whose user has no calls left. A change of the policy may give some before
+/// the budget begins anew.
+const BUDGET_PAUSE_MAX: Duration = Duration::from_secs(60);
+
 /// The error for a plugin that ran but whose message was not accepted.
 const NOTICE_REJECTED: &str = "a message of its plugin was not accepted";
 
@@ -40,6 +44,8 @@ enum FiringResult {
     Failed(String),
     /// It was not allowed to begin.
     Refused(String),
+    /// It may begin once its user may make calls again.
+    BudgetSpent(String, Duration),
     /// It began, and the policy denied it something.
     MissingGrant(String),
     /// The plugin is too busy, so it could not begin.
@@ -66,6 +72,11 @@ impl TimekeeperState {
             }
             FiringResult::Refused(why) => {
                 self.block_until_policy_change(&claim.firing.timer);
+                self.release_claim(&claim).await;
+                self.warn_once(&format!("{description} is due and waits: {why}"));
+            }
+            FiringResult::BudgetSpent(why, pause) => {
+                self.delay_timer(&claim.firing.timer, pause);
                 self.release_claim(&claim).await;
                 self.warn_once(&format!("{description} is due and waits: {why}"));
             }
@@ -122,7 +133,7 @@ impl TimekeeperState {
             .await
         {
             Ok(admitted) => admitted,
-            Err(report) => return FiringResult::Refused(unfinished_reason(&report)),
+            Err(report) => return refused_firing(&report),
         };
         let role_run = role_plugin.start_run(&admitted);
         let timer_id = firing.timer.id.clone();
@@ -168,6 +179,20 @@ impl TimekeeperState {
 
     async fn release_begun_claim(&self, claim: &TimerClaim) {
         self.note_error(self.parts.timers.release_started_claim(claim).await);
+    }
+}
+
+/// What a firing waits for that was refused: a change of the policy, unless a budget is used up.
+fn refused_firing(report: &CallReport) -> FiringResult {
+    let why = unfinished_reason(report);
+    let Outcome::Denied(denial) = &report.outcome else { return FiringResult::Refused(why) };
+    match &denial.reason {
+        DenialReason::BudgetSpent(spent) => {
+            let left_ms = spent.renews_ms.saturating_sub(now_ms());
+            FiringResult::BudgetSpent(why, Duration::from_millis(left_ms).min(BUDGET_PAUSE_MAX))
+        }
+        DenialReason::BudgetUnreadable => FiringResult::Busy(why),
+        _ => FiringResult::Refused(why),
     }
 }
 

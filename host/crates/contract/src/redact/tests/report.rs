@@ -63,6 +63,7 @@ fn typed_denials() -> Vec<Denial> {
         DenialReason::Rule { place: place(), text: leak(), group: Some(leak()) },
         DenialReason::NoRule { text: leak() },
         DenialReason::BudgetSpent(spent_budget()),
+        DenialReason::BudgetUnreadable,
         DenialReason::NotApproved { cause, reason: Box::new(leak().into()) },
         DenialReason::RefusedByUser { answer: Some(leak()) },
         DenialReason::CarriesSecret { name: leak(), to: Some(leak()) },
@@ -92,7 +93,10 @@ fn outcomes() -> Vec<Outcome> {
     ];
     let data = json!({ "a": [leak()] });
     let failure = || {
-        CallFailure::new(FailureKind::Failed, leak()).with_detail(leak()).with_panic(Some(leak()))
+        CallFailure::new(FailureKind::Failed, leak())
+            .with_detail(leak())
+            .with_errors(vec![leak(), leak()])
+            .with_panic(Some(leak()))
     };
     vec![
         Outcome::Completed(ToolOutput { data, content, speech: Some(leak()) }),
