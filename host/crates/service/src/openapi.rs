@@ -162,6 +162,14 @@ mod tests {
         }
     }
 
+    /// A problem without a list of errors was one that the document forbade.
+    #[test]
+    fn what_is_left_out_of_a_problem_is_not_required() {
+        let document = openapi_document();
+        let required = &document["components"]["schemas"]["Problem"]["required"];
+        assert_eq!(*required, json!(["type", "status", "title"]));
+    }
+
     #[test]
     fn every_reference_leads_somewhere() {
         let document = openapi_document();

@@ -149,7 +149,7 @@ pub(crate) struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<String>,
     /// Everything that is wrong with the arguments of a call, one sentence each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     errors: Vec<String>,
     /// When to try again, in seconds; a moment if it says nothing.
     #[serde(skip)]
