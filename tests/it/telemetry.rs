@@ -93,6 +93,13 @@ fn a_turn_is_one_trace_of_names_and_has_no_content() {
     ];
     assert_eq!(metrics.collect::<Vec<_>>(), want);
 
+    let call = collector.log("sallyport.call");
+    let span = collector.span("execute_tool clock.get_time");
+    assert_eq!((&call.trace, &call.span, &*call.severity), (&span.trace, &span.id, "INFO"));
+    assert_eq!(call.attributes["sallyport.outcome"], "completed", "{call:#?}");
+    assert_eq!(collector.log("sallyport.turn").span, turn.id);
+    assert_eq!(collector.logs().len(), 2, "{:#?}", collector.logs());
+
     let request = &collector.requests()[0];
     assert_eq!((&*request.method, &*request.target), ("POST", "/v1/traces"));
     assert_eq!(request.header("content-type"), Some("application/x-protobuf"));
@@ -118,6 +125,9 @@ fn a_refused_call_and_a_request_of_a_plugin_are_spans_too() {
     let denied = [("sallyport.outcome", "denied"), ("sallyport.denied", "true")];
     refused.has(&denied).has(&[("error.type", "denied")]);
     assert!(refused.has_failed && !collector.text().contains("never"), "{refused:#?}");
+    let log = collector.log("sallyport.call");
+    assert_eq!((&*log.severity, &log.span, &log.body), ("WARN", &refused.id, &None));
+    assert_eq!(log.attributes["error.type"], "denied", "{log:#?}");
 
     let path = json!({ "authority": web.authority(), "path": "/private?q=4711" }).to_string();
     home.run(&["call", "hostile.fetches", &path]);

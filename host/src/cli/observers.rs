@@ -12,7 +12,9 @@ use sallyport_runtime::{
 };
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{call_trace::CallTracer, consent, notices::NoticePrinter, output::CliOutput};
+use super::{
+    call_trace::CallTracer, consent, notices::NoticePrinter, output::CliOutput, telemetry,
+};
 
 /// Most refusals kept per run. A plugin can repeat requests forever.
 const REFUSALS_MAX: usize = 1000;
@@ -70,14 +72,17 @@ impl CallObservers {
     /// Returns the sink for notices of the host.
     pub(super) fn notice_sink(&self, out: &CliOutput) -> NoticeSink {
         let (printer, side_messages) = (NoticePrinter::new(out), self.side_messages.clone());
-        Arc::new(move |notice| match (&side_messages, notice) {
-            (Some(side_messages), HostNotice::Warning(words)) => {
-                drop(side_messages.send(SideMessage::Warning(words)))
+        Arc::new(move |notice| {
+            telemetry::log_notice(&notice);
+            match (&side_messages, notice) {
+                (Some(side_messages), HostNotice::Warning(words)) => {
+                    drop(side_messages.send(SideMessage::Warning(words)))
+                }
+                (Some(side_messages), HostNotice::Info(words)) => {
+                    drop(side_messages.send(SideMessage::Info(words)))
+                }
+                (_, notice) => printer.show_notice(&notice),
             }
-            (Some(side_messages), HostNotice::Info(words)) => {
-                drop(side_messages.send(SideMessage::Info(words)))
-            }
-            (_, notice) => printer.show_notice(&notice),
         })
     }
 

@@ -4,7 +4,11 @@ use std::{fs, path::Path};
 
 use serde_json::json;
 
-use super::{ServiceProgram, bearer, home, token};
+use super::{
+    ServiceProgram, bearer,
+    groups::{TIMER_GRANT, set_timers},
+    home, token,
+};
 use crate::support::{
     Home, OpenAi, Reply, Response, Server,
     collector::{Collector, config},
@@ -94,4 +98,50 @@ fn spans_that_are_lost_are_told_once_and_counted() {
     let (_, stderr) = service.running.said();
     assert_eq!(stderr.matches("not sent to the collector").count(), 1, "{stderr}");
     assert!(stderr.contains("it answers 503"), "{stderr}");
+}
+
+/// The text of a warning can name files, so it is sent only if the operator wants it.
+#[test]
+fn a_warning_is_a_log_record_with_its_text_only_if_that_is_wanted() {
+    let model = telling_time();
+    let rule = "[[rule]]\ntool = 'timer.role:timer'\ndecision = 'deny'\nmessage = 'not now'\n";
+    for (key, is_sent) in [("", false), ("notice_texts = true\n", true)] {
+        let collector = Collector::start();
+        let home = home(&model).plugins(&["timer"]).policy(format!("{TIMER_GRANT}{rule}"));
+        let home = home.config(collector.config() + key);
+        set_timers(&home, &["tea"]);
+        let service = ServiceProgram::start(&home);
+        service.running.remarks("not now");
+        let log = collector.log("sallyport.notice");
+        assert_eq!(
+            (&*log.severity, &*log.attributes["sallyport.notice.kind"]),
+            ("WARN", "warning")
+        );
+        let text = log.body.unwrap_or_default();
+        assert_eq!(
+            text.contains("is due and waits") && text.contains("not now"),
+            is_sent,
+            "{text}"
+        );
+    }
+}
+
+/// Such as Jaeger, which takes spans alone.
+#[test]
+fn a_collector_without_logs_is_no_reason_to_warn_and_they_are_counted() {
+    let without_logs = Server::start(|request| {
+        Response::with(if request.target == "/v1/traces" { 200 } else { 404 }, &[], "")
+    });
+    let model = telling_time();
+    let home = home(&model).config(config(&without_logs.url()));
+    let otto = token(&home, "otto", "operator");
+    let service = ServiceProgram::start(&home);
+    service.post(&otto, "/v1/tools/clock.get_time/call", &json!({})).has(200);
+    until("a lost log record", || {
+        let metrics = service.ask(&otto, "GET", "/metrics", "").has(200).body;
+        let is_lost = metrics.contains("sallyport_lost_logs_total 1\n");
+        is_lost.then(|| assert!(metrics.contains("sallyport_lost_spans_total 0\n"), "{metrics}"))
+    });
+    let (_, _, stderr) = service.running.interrupted();
+    assert!(!stderr.contains("collector"), "{stderr}");
 }

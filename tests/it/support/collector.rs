@@ -1,4 +1,4 @@
-//! A collector of spans and metrics. It reads OTLP by the numbers of the published schema, with a reader of its
+//! A collector of spans, metrics and log records. It reads OTLP by the numbers of the published schema, with a reader of its
 //! own, so that a mistake of the program is not repeated here.
 
 use std::collections::BTreeMap;
@@ -15,6 +15,18 @@ pub(crate) struct ReceivedSpan {
     pub(crate) name: String,
     pub(crate) kind: u64,
     pub(crate) has_failed: bool,
+    pub(crate) attributes: BTreeMap<String, String>,
+}
+
+/// A log record as it was received.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ReceivedLog {
+    /// IDs are hexadecimal; empty without a span.
+    pub(crate) trace: String,
+    pub(crate) span: String,
+    pub(crate) event: String,
+    pub(crate) severity: String,
+    pub(crate) body: Option<String>,
     pub(crate) attributes: BTreeMap<String, String>,
 }
 
@@ -51,6 +63,16 @@ impl Collector {
     /// values.
     pub(crate) fn metrics(&self) -> BTreeMap<String, (String, u64)> {
         self.of_signal("/v1/metrics").last().map(|bytes| read_metrics(bytes)).unwrap_or_default()
+    }
+
+    pub(crate) fn logs(&self) -> Vec<ReceivedLog> {
+        self.of_signal("/v1/logs").iter().flat_map(|bytes| read_logs(bytes)).collect()
+    }
+
+    /// Waits for a log record of this event.
+    #[track_caller]
+    pub(crate) fn log(&self, event: &str) -> ReceivedLog {
+        until(event, || self.logs().into_iter().find(|log| log.event == event))
     }
 
     fn of_signal(&self, path: &str) -> Vec<Vec<u8>> {
@@ -119,6 +141,42 @@ fn read_request(bytes: &[u8]) -> Vec<ReceivedSpan> {
         }
     }
     spans
+}
+
+fn read_logs(bytes: &[u8]) -> Vec<ReceivedLog> {
+    let mut logs = Vec::new();
+    for (number, resource_logs) in fields(bytes) {
+        assert_eq!(number, 1, "a request has resource logs only");
+        for (_, scope_logs) in fields(resource_logs.bytes()).filter(|(number, _)| *number == 2) {
+            let inside = fields(scope_logs.bytes()).filter(|(number, _)| *number == 2);
+            logs.extend(inside.map(|(_, log)| read_log(log.bytes())));
+        }
+    }
+    logs
+}
+
+fn read_log(bytes: &[u8]) -> ReceivedLog {
+    let mut log = ReceivedLog::default();
+    let (mut times, mut level) = ((0, 0), 0);
+    for (number, field) in fields(bytes) {
+        match number {
+            1 => times.0 = field.number(),
+            2 => level = field.number(),
+            3 => log.severity = field.text(),
+            5 => log.body = fields(field.bytes()).next().map(|(_, text)| text.text()),
+            6 => log.attributes.extend([read_attribute(field.bytes())]),
+            8 => assert!(field.number() <= 1, "flags of a trace"),
+            9 => log.trace = field.hex(),
+            10 => log.span = field.hex(),
+            11 => times.1 = field.number(),
+            12 => log.event = field.text(),
+            other => panic!("field {other} of a log record"),
+        }
+    }
+    assert!(0 < times.0 && times.0 <= times.1, "{times:?}");
+    let known = [("INFO", 9), ("WARN", 13), ("ERROR", 17)];
+    assert!(known.contains(&(log.severity.as_str(), level)), "{log:#?} {level}");
+    log
 }
 
 fn read_metrics(bytes: &[u8]) -> BTreeMap<String, (String, u64)> {

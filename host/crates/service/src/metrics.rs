@@ -67,6 +67,11 @@ impl ServiceMetrics {
             head(&mut text, "lost_spans_total", "counter", "Spans that the collector did not get.");
             let _ = writeln!(text, "sallyport_lost_spans_total {lost}");
         }
+        if let Some(lost) = sallyport_telemetry::lost_logs() {
+            let help = "Log records that the collector did not get.";
+            head(&mut text, "lost_logs_total", "counter", help);
+            let _ = writeln!(text, "sallyport_lost_logs_total {lost}");
+        }
         for (name, help, value) in gauges.rows() {
             head(&mut text, name, "gauge", help);
             let _ = writeln!(text, "sallyport_{name} {value}");

@@ -1,15 +1,12 @@
-//! Sends batches of spans to a collector, by OTLP over HTTP with Protocol Buffers.
+//! Sends batches of spans, log records and sums to a collector, by OTLP over HTTP with Protocol Buffers.
 
 use std::{
     future, mem,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
-use http::{HeaderMap, HeaderName, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use reqwest::Client;
 use sallyport_http_client::{TlsSetupError, client_builder, error_causes, read_body};
 use tokio::{
@@ -19,9 +16,11 @@ use tokio::{
 use url::Url;
 
 use crate::{
-    message::{encode_metrics, encode_request},
+    logs::LogRecord,
+    losses::{LossKind, Losses},
+    message::{encode_logs, encode_metrics, encode_request},
     metrics::MetricTable,
-    pipeline::WarnFunction,
+    pipeline::{QueuedSignal, WarnFunction},
     span::{FinishedSpan, unix_ns},
 };
 
@@ -31,11 +30,18 @@ const TRACES_PATH: &str = "v1/traces";
 /// The path of metrics.
 const METRICS_PATH: &str = "v1/metrics";
 
+/// The path of log records.
+const LOGS_PATH: &str = "v1/logs";
+
+/// What a collector answers that takes no log records.
+const NOT_TAKEN: [StatusCode; 3] =
+    [StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_IMPLEMENTED];
+
 /// How often sums are sent while they change, as most programs do.
 const METRICS_EVERY: Duration = Duration::from_secs(60);
 
-/// Most spans in one message: the usual number, about 200 KB.
-const BATCH_SPANS_MAX: usize = 512;
+/// Most spans or log records in one message: the usual number, about 200 KB.
+const BATCH_RECORDS_MAX: usize = 512;
 
 /// How long a span waits for others at most. A viewer shows a turn soon after its end.
 const BATCH_TIME_MAX: Duration = Duration::from_secs(1);
@@ -67,6 +73,7 @@ pub enum CollectorError {
 pub struct Collector {
     traces: Url,
     metrics: Url,
+    logs: Url,
     headers: HeaderMap,
     client: Client,
 }
@@ -82,7 +89,7 @@ impl Collector {
         headers: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, CollectorError> {
         let url = |path| signal_url(endpoint, path).ok_or(CollectorError::Endpoint);
-        let (traces, metrics) = (url(TRACES_PATH)?, url(METRICS_PATH)?);
+        let (traces, metrics, logs) = (url(TRACES_PATH)?, url(METRICS_PATH)?, url(LOGS_PATH)?);
         let headers = headers.into_iter().map(|(name, value)| {
             let wrong = || CollectorError::Header(name.to_owned());
             let mut secret = HeaderValue::from_str(value).map_err(|_| wrong())?;
@@ -92,7 +99,7 @@ impl Collector {
         let headers = headers.collect::<Result<HeaderMap, CollectorError>>()?;
         let builder = client_builder(traces.scheme() == "https")?.timeout(SEND_TIME_MAX);
         let client = builder.build().map_err(|_| CollectorError::Endpoint)?;
-        Ok(Self { traces, metrics, headers, client })
+        Ok(Self { traces, metrics, logs, headers, client })
     }
 
     /// The address as it may be shown: without a path or a query, which can have a key.
@@ -100,7 +107,8 @@ impl Collector {
         self.traces.origin().ascii_serialization()
     }
 
-    async fn send(&self, url: &Url, message: Vec<u8>) -> Result<(), String> {
+    /// Sends a message, and returns the status of the answer.
+    async fn post(&self, url: &Url, message: Vec<u8>) -> Result<StatusCode, String> {
         let request = self.client.post(url.clone()).headers(self.headers.clone());
         let request = request.header(header::CONTENT_TYPE, PROTOBUF_TYPE).body(message);
         let answer = request.send().await.map_err(|error| match error.is_timeout() {
@@ -110,11 +118,19 @@ impl Collector {
         let status = answer.status();
         // The answer may say more, but nothing would be done about it.
         let _ = read_body(answer, ANSWER_BYTES_MAX).await;
-        status.is_success().then_some(()).ok_or_else(|| format!("it answers {status}"))
+        Ok(status)
+    }
+
+    async fn send(&self, url: &Url, message: Vec<u8>) -> Result<(), String> {
+        check_status(self.post(url, message).await?)
     }
 }
 
-/// The address of traces or metrics, by its path. Credentials belong into a header, where they are
+fn check_status(status: StatusCode) -> Result<(), String> {
+    status.is_success().then_some(()).ok_or_else(|| format!("it answers {status}"))
+}
+
+/// The address of a signal, by its path. Credentials belong into a header, where they are
 /// known as secrets.
 fn signal_url(endpoint: &str, signal_path: &str) -> Option<Url> {
     let mut url = Url::parse(endpoint.trim()).ok()?;
@@ -129,96 +145,60 @@ fn signal_url(endpoint: &str, signal_path: &str) -> Option<Url> {
     Some(url)
 }
 
-/// Counts spans that were not sent. The operator is told once.
-#[derive(Debug)]
-pub(crate) struct Losses {
-    address: String,
-    queued: AtomicU64,
-    /// The queued ones that were sent or lost.
-    handled: AtomicU64,
-    lost: AtomicU64,
-    is_told: AtomicBool,
-    reason: Mutex<Option<String>>,
-}
-
-impl Losses {
-    pub(crate) fn new(address: String) -> Self {
-        Self {
-            address,
-            queued: AtomicU64::new(0),
-            handled: AtomicU64::new(0),
-            lost: AtomicU64::new(0),
-            is_told: AtomicBool::new(false),
-            reason: Mutex::new(None),
-        }
-    }
-
-    pub(crate) fn count(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn note_queued(&self) {
-        self.queued.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// A span did not fit into the queue.
-    pub(crate) fn note_dropped(&self) {
-        self.lost.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn note_sent(&self, count: u64, result: Result<(), String>) {
-        self.handled.fetch_add(count, Ordering::Relaxed);
-        if let Err(reason) = result {
-            self.lost.fetch_add(count, Ordering::Relaxed);
-            self.reason().get_or_insert(reason);
-        }
-    }
-
-    /// The program ends before everything was sent.
-    pub(crate) fn note_unfinished(&self) {
-        let queued = self.queued.load(Ordering::Relaxed);
-        let left = queued.saturating_sub(self.handled.load(Ordering::Relaxed));
-        self.lost.fetch_add(left, Ordering::Relaxed);
-        self.reason().get_or_insert("it did not answer before the end of the program".to_owned());
-    }
-
-    fn reason(&self) -> MutexGuard<'_, Option<String>> {
-        self.reason.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The warning about lost spans, once.
-    pub(crate) fn take_warning(&self) -> Option<String> {
-        let lost = self.count();
-        if lost == 0 || self.is_told.swap(true, Ordering::Relaxed) {
-            return None;
-        }
-        let reason = self.reason().clone();
-        let reason = reason.unwrap_or_else(|| "it is slower than spans are made".to_owned());
-        let spans = if lost == 1 { "1 span was" } else { &format!("{lost} spans were") };
-        let address = &self.address;
-        Some(format!(
-            "{spans} not sent to the collector at {address}: {reason}. Nothing else is affected, \
-             and later losses are not reported. To fix: start the collector, or correct [telemetry] \
-             in sallyport.toml"
-        ))
-    }
-}
-
-/// Sends spans until it is told to end.
+/// Sends spans, sums and log records until it is told to end.
 pub(crate) struct Exporter {
     pub(crate) collector: Collector,
     pub(crate) service_name: String,
     pub(crate) warn: WarnFunction,
-    pub(crate) losses: Arc<Losses>,
-    pub(crate) spans: mpsc::Receiver<FinishedSpan>,
+    pub(crate) losses: Arc<SignalLosses>,
+    pub(crate) queue: mpsc::Receiver<QueuedSignal>,
     pub(crate) metrics: MetricTable,
+}
+
+/// What was lost of each signal.
+#[derive(Debug)]
+pub(crate) struct SignalLosses {
+    pub(crate) spans: Losses,
+    pub(crate) logs: Losses,
+}
+
+impl SignalLosses {
+    pub(crate) fn new(address: &str) -> Self {
+        let losses = |kind| Losses::new(kind, address.to_owned());
+        Self { spans: losses(LossKind::Spans), logs: losses(LossKind::Logs) }
+    }
+
+    /// One warning about what was lost of any signal: a collector that is away loses all of them.
+    pub(crate) fn take_warning(&self) -> Option<String> {
+        let warning = self.spans.take_warning().or_else(|| self.logs.take_warning())?;
+        self.spans.end_warnings();
+        self.logs.end_warnings();
+        Some(warning)
+    }
+}
+
+/// What is sent in one go.
+#[derive(Debug, Default)]
+struct Batch {
+    spans: Vec<FinishedSpan>,
+    logs: Vec<LogRecord>,
+}
+
+impl Batch {
+    fn is_full(&self) -> bool {
+        self.spans.len().max(self.logs.len()) >= BATCH_RECORDS_MAX
+    }
+
+    fn is_empty(&self) -> bool {
+        self.spans.is_empty() && self.logs.is_empty()
+    }
 }
 
 impl Exporter {
     /// Sends batch after batch. After `end`, what is left is sent, and the last warning is left to
     /// whoever ends the export.
     pub(crate) async fn run(mut self, mut end: oneshot::Receiver<()>) {
-        let mut batch = Vec::new();
+        let mut batch = Batch::default();
         let mut metrics_due = Instant::now() + METRICS_EVERY;
         while !self.collect_batch(&mut batch, metrics_due, &mut end).await {
             self.send_batch(mem::take(&mut batch)).await;
@@ -237,19 +217,19 @@ impl Exporter {
     /// Waits until a batch is full or old enough. Returns whether it is time to end.
     async fn collect_batch(
         &mut self,
-        batch: &mut Vec<FinishedSpan>,
+        batch: &mut Batch,
         metrics_due: Instant,
         end: &mut oneshot::Receiver<()>,
     ) -> bool {
         let mut batch_due = None;
-        while batch.len() < BATCH_SPANS_MAX {
+        while !batch.is_full() {
             let due = batch_due.or_else(|| self.metrics.is_changed().then_some(metrics_due));
             tokio::select! {
                 biased;
                 _ = &mut *end => return true,
                 () = wait_until(due) => return false,
-                span = self.spans.recv() => match span {
-                    Some(span) => self.take_span(span, batch),
+                record = self.queue.recv() => match record {
+                    Some(record) => self.take_record(record, batch),
                     None => return true,
                 },
             }
@@ -260,12 +240,23 @@ impl Exporter {
         false
     }
 
-    /// Sums up a span, and keeps it for sending if its trace is recorded.
-    fn take_span(&mut self, span: FinishedSpan, batch: &mut Vec<FinishedSpan>) {
+    fn take_record(&mut self, record: QueuedSignal, batch: &mut Batch) {
+        match record {
+            QueuedSignal::Span(span) => self.take_span(span, batch),
+            QueuedSignal::Log(record) => batch.logs.push(record),
+        }
+    }
+
+    /// Sums up a span, makes its log record, and keeps it for sending if its trace is recorded.
+    fn take_span(&mut self, span: FinishedSpan, batch: &mut Batch) {
         self.metrics.add_span(&span);
+        if let Some(record) = LogRecord::of_span(&span) {
+            self.losses.logs.note_queued();
+            batch.logs.push(record);
+        }
         match span.place.is_sampled {
-            true => batch.push(span),
-            false => self.losses.note_sent(1, Ok(())),
+            true => batch.spans.push(span),
+            false => self.losses.spans.note_sent(1, Ok(())),
         }
     }
 
@@ -281,21 +272,38 @@ impl Exporter {
         let _ = self.collector.send(&self.collector.metrics, message).await;
     }
 
-    async fn send_batch(&self, batch: Vec<FinishedSpan>) {
-        if batch.is_empty() {
-            return;
-        }
-        let message = encode_request(&self.service_name, env!("CARGO_PKG_VERSION"), &batch);
-        let sent = self.collector.send(&self.collector.traces, message).await;
-        self.losses.note_sent(batch.len() as u64, sent);
+    async fn send_batch(&self, batch: Batch) {
+        self.send_spans(batch.spans).await;
+        self.send_logs(batch.logs).await;
     }
 
-    async fn send_rest(&mut self, mut batch: Vec<FinishedSpan>) {
+    async fn send_spans(&self, spans: Vec<FinishedSpan>) {
+        if spans.is_empty() {
+            return;
+        }
+        let message = encode_request(&self.service_name, env!("CARGO_PKG_VERSION"), &spans);
+        let sent = self.collector.send(&self.collector.traces, message).await;
+        self.losses.spans.note_sent(spans.len() as u64, sent);
+    }
+
+    async fn send_logs(&self, logs: Vec<LogRecord>) {
+        if logs.is_empty() {
+            return;
+        }
+        let (losses, count) = (&self.losses.logs, logs.len() as u64);
+        let message = encode_logs(&self.service_name, env!("CARGO_PKG_VERSION"), &logs);
+        match self.collector.post(&self.collector.logs, message).await {
+            Ok(status) if NOT_TAKEN.contains(&status) => losses.note_not_taken(count),
+            sent => losses.note_sent(count, sent.and_then(check_status)),
+        }
+    }
+
+    async fn send_rest(&mut self, mut batch: Batch) {
         loop {
-            while batch.len() < BATCH_SPANS_MAX
-                && let Ok(span) = self.spans.try_recv()
+            while !batch.is_full()
+                && let Ok(record) = self.queue.try_recv()
             {
-                self.take_span(span, &mut batch);
+                self.take_record(record, &mut batch);
             }
             if batch.is_empty() {
                 return;
@@ -344,25 +352,5 @@ mod tests {
             assert_eq!(error, CollectorError::Header(name.to_owned()));
             assert!(!error.to_string().contains(value), "{error}");
         }
-    }
-
-    #[test]
-    fn losses_are_told_once_with_their_number_and_reason() {
-        let losses = Losses::new("http://127.0.0.1:4318".to_owned());
-        losses.note_queued();
-        losses.note_sent(1, Ok(()));
-        assert_eq!(losses.take_warning(), None);
-        losses.note_dropped();
-        let warning = losses.take_warning().unwrap();
-        assert!(warning.starts_with("1 span was not sent"), "{warning}");
-        assert!(warning.contains("slower"), "{warning}");
-        losses.note_sent(3, Err("it answers 500".to_owned()));
-        assert_eq!((losses.count(), losses.take_warning()), (4, None));
-
-        let unfinished = Losses::new("http://127.0.0.1:4318".to_owned());
-        (0..5).for_each(|_| unfinished.note_queued());
-        unfinished.note_sent(2, Ok(()));
-        unfinished.note_unfinished();
-        assert!(unfinished.take_warning().unwrap().starts_with("3 spans were not sent"));
     }
 }

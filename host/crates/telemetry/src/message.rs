@@ -1,12 +1,13 @@
-//! Spans and metrics as messages of OTLP: `ExportTraceServiceRequest` and
-//! `ExportMetricsServiceRequest` in the encoding of Protocol Buffers.
+//! Spans, metrics and log records as messages of OTLP: `ExportTraceServiceRequest`,
+//! `ExportMetricsServiceRequest` and `ExportLogsServiceRequest` in the encoding of Protocol Buffers.
 //!
-//! The numbers are those of the published `trace.proto`, `metrics.proto`, `common.proto` and
-//! `resource.proto`, which never change. There are four ways to write a field, so the encoding is written here.
+//! The numbers are those of the published `trace.proto`, `metrics.proto`, `logs.proto`, `common.proto`
+//! and `resource.proto`, which never change. There are four ways to write a field, so the encoding is written here.
 
 use sallyport_contract::TraceParent;
 
 use crate::{
+    logs::LogRecord,
     metrics::{Histogram, MetricTable, SeriesAttributes},
     names::{METRICS, MetricRule, SCOPE, SERVICE_NAME, SERVICE_VERSION},
     span::{FieldValue, FinishedSpan},
@@ -114,6 +115,13 @@ pub(crate) fn encode_metrics(
     })
 }
 
+/// Encodes log records of a program with this name and version.
+pub(crate) fn encode_logs(service: &str, version: &str, logs: &[LogRecord]) -> Vec<u8> {
+    encode_in_scope(service, version, |scope_logs| {
+        logs.iter().for_each(|record| scope_logs.message(2, |message| write_log(message, record)));
+    })
+}
+
 /// Encodes a request whose one resource is this program, and whose one scope has what `write` writes.
 fn encode_in_scope(
     service: &str,
@@ -161,6 +169,23 @@ fn write_metric<'t>(
         }
         histogram.number(2, CUMULATIVE);
     });
+}
+
+fn write_log(message: &mut MessageWriter, record: &LogRecord) {
+    message.fixed64(1, record.time_ns);
+    message.number(2, record.severity as u64);
+    message.bytes(3, record.severity.as_str().as_bytes());
+    if let Some(body) = &record.body {
+        message.message(5, |any| any.bytes(1, body.as_bytes()));
+    }
+    record.attributes.iter().for_each(|(name, value)| message.attribute(6, name, value));
+    if let Some(TraceParent { trace_id, span_id, is_sampled }) = &record.place {
+        message.fixed32(8, if *is_sampled { FLAG_SAMPLED } else { 0 });
+        message.bytes(9, trace_id);
+        message.bytes(10, span_id);
+    }
+    message.fixed64(11, record.time_ns);
+    message.bytes(12, record.event.as_bytes());
 }
 
 fn write_span(message: &mut MessageWriter, span: &FinishedSpan) {

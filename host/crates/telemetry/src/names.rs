@@ -1,4 +1,5 @@
-//! The tables of names: which spans and metrics leave, under which names, and with which attributes.
+//! The tables of names: which spans, metrics and log records leave, under which names, and with which
+//! attributes.
 //!
 //! The names are those of the semantic conventions for generative AI and MCP, which are still in
 //! development, and of the stable ones for HTTP. A later version changes this module only. Names
@@ -74,6 +75,45 @@ pub struct MetricRule {
     pub readings: &'static [MetricReading],
     /// The upper bounds of the ranges.
     pub bounds: &'static [f64],
+}
+
+/// One kind of log records: which spans make one when they end.
+#[derive(Debug)]
+pub struct LogRule {
+    /// The name of the event.
+    pub event: &'static str,
+    /// The names of our spans.
+    pub spans: &'static [&'static str],
+    /// Only spans with this attribute count.
+    pub only_with: Option<&'static str>,
+    /// Only spans that failed count.
+    pub only_failures: bool,
+    /// The severity of a span that failed; that of others is `INFO`.
+    pub severity_of_failure: LogSeverity,
+    /// The attributes of a span that its record has.
+    pub attributes: &'static [&'static str],
+}
+
+/// How important a log record is, with the number that the protocol gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogSeverity {
+    /// Something happened that is expected.
+    Info = 9,
+    /// An operator may want to look.
+    Warn = 13,
+    /// Something broke.
+    Error = 17,
+}
+
+impl LogSeverity {
+    /// Its usual name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "INFO",
+            Self::Warn => "WARN",
+            Self::Error => "ERROR",
+        }
+    }
 }
 
 /// What a metric reads of a span.
@@ -218,6 +258,54 @@ pub const METRICS: &[MetricRule] = &[
         bounds: REQUEST_SECONDS,
     },
 ];
+
+/// All kinds of log records that spans make.
+pub const LOGS: &[LogRule] = &[
+    LogRule {
+        event: "sallyport.call",
+        spans: &["call", "decide"],
+        only_with: Some("sallyport.outcome"),
+        only_failures: false,
+        severity_of_failure: LogSeverity::Warn,
+        attributes: &[
+            "gen_ai.tool.name",
+            "gen_ai.tool.call.id",
+            "sallyport.outcome",
+            "sallyport.denied",
+            ERROR_TYPE,
+        ],
+    },
+    LogRule {
+        event: "sallyport.turn",
+        spans: &["turn"],
+        only_with: None,
+        only_failures: false,
+        severity_of_failure: LogSeverity::Warn,
+        attributes: &["gen_ai.conversation.id", "sallyport.turn.end", ERROR_TYPE],
+    },
+    LogRule {
+        event: "sallyport.model",
+        spans: MODEL_SPANS,
+        only_with: None,
+        only_failures: true,
+        severity_of_failure: LogSeverity::Warn,
+        attributes: MODEL_ATTRIBUTES,
+    },
+    LogRule {
+        event: "sallyport.request",
+        spans: &["service_request"],
+        only_with: None,
+        only_failures: true,
+        severity_of_failure: LogSeverity::Error,
+        attributes: &["http.request.method", "http.route", "http.response.status_code", ERROR_TYPE],
+    },
+];
+
+/// The event of a notice of the program about itself.
+pub const NOTICE_EVENT: &str = "sallyport.notice";
+
+/// The attribute that says what a notice is about.
+pub const NOTICE_KIND: &str = "sallyport.notice.kind";
 
 const MODEL_FIELDS: &[(&str, &str)] = &[
     ("model", "gen_ai.request.model"),
@@ -382,6 +470,28 @@ mod tests {
                 named.for_each(|name| assert!(has(name), "{} {span} {name}", metric.name));
             }
             assert!(metric.bounds.is_sorted(), "{}", metric.name);
+        }
+    }
+
+    /// What a record of a span has is what the span has, and nothing else could leave by it.
+    #[test]
+    fn each_log_record_has_what_its_spans_have() {
+        for log in LOGS {
+            for span in log.spans {
+                let rules: Vec<_> = RULES.iter().filter(|rule| rule.span == *span).collect();
+                assert!(!rules.is_empty(), "{} has no span {span}", log.event);
+                let has = |name: &&str| {
+                    let is_own = |(_, own): &(&str, &str)| own == name;
+                    let is_constant = |(own, _): &(&str, &str)| own == name;
+                    let mut pairs = rules.iter();
+                    *name == ERROR_TYPE
+                        || pairs.any(|rule| {
+                            rule.fields.iter().any(is_own) || rule.constants.iter().any(is_constant)
+                        })
+                };
+                let named = log.attributes.iter().chain(&log.only_with);
+                named.for_each(|name| assert!(has(name), "{} {span} {name}", log.event));
+            }
         }
     }
 

@@ -11,15 +11,16 @@ use tracing::dispatcher;
 use tracing_subscriber::{Registry, layer::SubscriberExt};
 
 use crate::{
-    TelemetryLayer,
-    exporter::{Collector, Exporter, Losses},
+    TelemetryLayer, current_trace,
+    exporter::{Collector, Exporter, SignalLosses},
+    logs::{LogRecord, NoticeLog},
     metrics::MetricTable,
-    span::{FinishedSpan, RunningSpan, unix_ns},
+    span::{FinishedSpan, RedactText, RunningSpan, unix_ns},
 };
 
-/// Spans that wait for the exporter. More are dropped, so that a collector that does not keep up
+/// Spans and notices that wait for the exporter. More are dropped, so that a collector that does not keep up
 /// costs two megabytes and no time.
-const QUEUE_SPANS_MAX: usize = 2048;
+const QUEUE_RECORDS_MAX: usize = 2048;
 
 /// Longest wait for the last spans at the end of the program.
 const END_TIME_MAX: Duration = Duration::from_secs(2);
@@ -36,6 +37,8 @@ pub struct TelemetryParts {
     pub collector: Collector,
     /// The name of the program among others that send spans to the collector.
     pub service_name: String,
+    /// Whether the texts of notices are sent.
+    pub sends_notice_texts: bool,
     /// The redactor of everything that leaves.
     pub redact: RedactFunction,
     /// Tells the operator.
@@ -72,7 +75,7 @@ pub fn start(parts: TelemetryParts) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Ends the export: sends what is left, for two seconds at most. Returns a warning if spans were
+/// Ends the export: sends what is left, for two seconds at most. Returns a warning if something was
 /// lost and no warning has been given yet.
 pub fn finish() -> Option<String> {
     PIPELINE.get().and_then(|pipeline| pipeline.finish(END_TIME_MAX))
@@ -80,14 +83,37 @@ pub fn finish() -> Option<String> {
 
 /// How many spans have been lost so far. `None` without telemetry.
 pub fn lost_spans() -> Option<u64> {
-    PIPELINE.get().map(|pipeline| pipeline.losses.count())
+    PIPELINE.get().map(|pipeline| pipeline.losses.spans.count())
+}
+
+/// How many log records have been lost so far. `None` without telemetry.
+pub fn lost_logs() -> Option<u64> {
+    PIPELINE.get().map(|pipeline| pipeline.losses.logs.count())
+}
+
+/// Sends a notice of the program as a log record, in the trace of this moment. It never waits, and
+/// does nothing without telemetry.
+pub fn log_notice(notice: NoticeLog<'_>) {
+    if let Some(pipeline) = PIPELINE.get() {
+        pipeline.add_notice(notice);
+    }
+}
+
+/// What waits for the exporter.
+#[derive(Debug)]
+pub(crate) enum QueuedSignal {
+    /// A span that has ended.
+    Span(FinishedSpan),
+    /// A log record that no span makes.
+    Log(LogRecord),
 }
 
 /// The queue to the exporter.
 pub(crate) struct Pipeline {
-    queue: mpsc::Sender<FinishedSpan>,
+    queue: mpsc::Sender<QueuedSignal>,
+    sends_notice_texts: bool,
     redact: RwLock<RedactFunction>,
-    losses: Arc<Losses>,
+    losses: Arc<SignalLosses>,
     end: Mutex<Option<ExportEnd>>,
 }
 
@@ -99,16 +125,21 @@ struct ExportEnd {
 
 impl Pipeline {
     pub(crate) fn start(parts: TelemetryParts) -> std::io::Result<Self> {
-        let TelemetryParts { collector, service_name, redact, warn } = parts;
+        let TelemetryParts { collector, service_name, sends_notice_texts, redact, warn } = parts;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (queue, spans) = mpsc::channel(QUEUE_SPANS_MAX);
+        let (queue, receiver) = mpsc::channel(QUEUE_RECORDS_MAX);
         let (begin, begin_end) = oneshot::channel();
         let (end, ended) = blocking::channel();
-        let losses = Arc::new(Losses::new(collector.shown_address()));
+        let losses = Arc::new(SignalLosses::new(&collector.shown_address()));
         let metrics = MetricTable::new(unix_ns(SystemTime::now()));
-        let losses_of_export = Arc::clone(&losses);
-        let exporter =
-            Exporter { collector, service_name, warn, losses: losses_of_export, spans, metrics };
+        let exporter = Exporter {
+            collector,
+            service_name,
+            warn,
+            losses: Arc::clone(&losses),
+            queue: receiver,
+            metrics,
+        };
         // A thread of its own, because the program's runtimes begin and end with its commands.
         std::thread::Builder::new().name("telemetry".to_owned()).spawn(move || {
             runtime.block_on(exporter.run(begin_end));
@@ -116,17 +147,32 @@ impl Pipeline {
             let _ = end.send(());
         })?;
         let end = Mutex::new(Some(ExportEnd { begin, ended }));
-        Ok(Self { queue, redact: RwLock::new(redact), losses, end })
+        Ok(Self { queue, sends_notice_texts, redact: RwLock::new(redact), losses, end })
     }
 
     /// Queues a span that has ended. It never waits.
     pub(crate) fn add_span(&self, open: RunningSpan, name: &str) {
-        let redact = Arc::clone(&self.redact.read().unwrap_or_else(PoisonError::into_inner));
-        let Some(span) = open.finish(name, &*redact) else { return };
-        match self.queue.try_send(span) {
-            Ok(()) => self.losses.note_queued(),
-            Err(_) => self.losses.note_dropped(),
+        let Some(span) = open.finish(name, &*self.redactor()) else { return };
+        match self.queue.try_send(QueuedSignal::Span(span)) {
+            Ok(()) => self.losses.spans.note_queued(),
+            Err(_) => self.losses.spans.note_dropped(),
         }
+    }
+
+    /// Queues the log record of a notice. It never waits.
+    fn add_notice(&self, notice: NoticeLog<'_>) {
+        let redact = self.redactor();
+        let redact: Option<RedactText<'_>> = self.sends_notice_texts.then_some(&*redact);
+        let now_ns = unix_ns(SystemTime::now());
+        let record = LogRecord::of_notice(notice, now_ns, current_trace(), redact);
+        match self.queue.try_send(QueuedSignal::Log(record)) {
+            Ok(()) => self.losses.logs.note_queued(),
+            Err(_) => self.losses.logs.note_dropped(),
+        }
+    }
+
+    fn redactor(&self) -> RedactFunction {
+        Arc::clone(&self.redact.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn finish(&self, time_max: Duration) -> Option<String> {
@@ -135,7 +181,8 @@ impl Pipeline {
         // An exporter that is gone has ended, too.
         let _ = begin.send(());
         if let Err(blocking::RecvTimeoutError::Timeout) = ended.recv_timeout(time_max) {
-            self.losses.note_unfinished();
+            self.losses.spans.note_unfinished();
+            self.losses.logs.note_unfinished();
         }
         self.losses.take_warning()
     }
@@ -170,6 +217,7 @@ mod tests {
         let pipeline = Pipeline::start(TelemetryParts {
             collector: Collector::new(&address, iter::empty()).unwrap(),
             service_name: "test".to_owned(),
+            sends_notice_texts: false,
             redact: Arc::new(|text| Some(text.to_owned())),
             warn: Box::new(|warning| panic!("{warning}")),
         });
@@ -177,7 +225,7 @@ mod tests {
         let began = Instant::now();
         (0..SPANS).for_each(|_| pipeline.add_span(open_span(), "turn"));
         assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-        let dropped = pipeline.losses.count();
+        let dropped = pipeline.losses.spans.count();
         assert!(dropped > 0, "the queue is limited");
         let warning = pipeline.finish(Duration::from_millis(50)).unwrap();
         assert!(warning.starts_with("5000 spans were not sent"), "{warning}");

@@ -156,7 +156,7 @@ impl SpanFields {
         match self.get(field)? {
             FieldValue::Text(text) => {
                 let word = names::conventional_word(field, text);
-                Some(FieldValue::Text(shorten(redact(word)?)))
+                Some(FieldValue::Text(shorten(redact(word)?, TEXT_BYTES_MAX)))
             }
             value => Some(value.clone()),
         }
@@ -164,8 +164,8 @@ impl SpanFields {
 }
 
 /// Cuts after redaction, because a cut secret is one that no redactor knows.
-fn shorten(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+pub(crate) fn shorten(mut text: String, bytes_max: usize) -> String {
+    text.truncate(text.floor_char_boundary(bytes_max));
     text
 }
 
@@ -260,7 +260,7 @@ mod tests {
             ("short".to_owned(), 5),
         ];
         for (long, length) in rows {
-            assert_eq!(shorten(long).len(), length);
+            assert_eq!(shorten(long, TEXT_BYTES_MAX).len(), length);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `[telemetry]`: the collector that spans are sent to.
+//! `[telemetry]`: the collector that spans, metrics and logs are sent to.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -25,6 +25,9 @@ pub struct TelemetrySettings {
     /// The name of this program at the collector; without it, sallyport.
     #[schemars(extend("x-variables" = true))]
     service_name: Option<String>,
+    /// Whether the texts of warnings are sent in log records. They can name files and addresses.
+    #[serde(default)]
+    pub notice_texts: bool,
 }
 
 impl TelemetrySettings {
