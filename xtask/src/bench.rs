@@ -66,7 +66,7 @@ pub(crate) fn run_benchmarks(args: &[String]) -> Result<()> {
     if options.write {
         let groups = GROUPS.map(|(name, _)| name);
         let all = FigureTable::read(&last_run_file())?.in_order(&groups)?;
-        write_page(&all.to_markdown(&before.only_figures_of(&table)))?;
+        write_table("bench", &all.to_markdown(&before.only_figures_of(&table)))?;
     }
     Ok(())
 }
@@ -128,14 +128,16 @@ fn run_bench(package: &str, bench: &str, feature: Option<&str>) -> Result<Vec<Fi
     Ok(figures)
 }
 
-/// Replaces the table of the page.
-fn write_page(text: &str) -> Result<()> {
-    const BEGIN: &str = "<!-- table: written by `cargo xtask bench --write` -->\n";
+/// Replaces the table of a task in docs/performance.md.
+pub(crate) fn write_table(task: &str, text: &str) -> Result<()> {
     const END: &str = "<!-- end of the table -->";
+    let begin = format!("<!-- table: written by `cargo xtask {task} --write` -->\n");
     let file = repository_root().join("docs/performance.md");
     let page = fs::read_to_string(&file)?;
-    let (head, rest) = page.split_once(BEGIN).context("docs/performance.md has no table")?;
+    let (head, rest) = page
+        .split_once(&begin)
+        .with_context(|| format!("docs/performance.md has no table of {task}"))?;
     let (_, tail) = rest.split_once(END).context("the table of docs/performance.md has no end")?;
-    fs::write(file, format!("{head}{BEGIN}\n{text}\n{END}{tail}"))?;
+    fs::write(file, format!("{head}{begin}\n{text}\n{END}{tail}"))?;
     Ok(())
 }

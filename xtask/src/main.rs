@@ -15,6 +15,7 @@ mod drawings;
 mod editors;
 mod fuzz;
 mod languages;
+mod load;
 mod neighbours;
 mod npm;
 mod pages;
@@ -22,6 +23,7 @@ mod postgres;
 mod process;
 mod programs;
 mod python;
+mod serving;
 mod start;
 mod tidy;
 mod wasm;
@@ -47,6 +49,9 @@ cargo xtask TASK
   bench [start|call|python|languages|session|turn …] [--compare FILE] [--write]
                   measure starts, calls and turns against a floor without our code; print one
                   table, or write it into docs/performance.md
+  load [--debug] [--write]
+                  load `sallyport serve` on the loopback, beside axum alone (needs the registry of
+                  crates, for oha); print one table, or write it into docs/performance.md
   soak [SECONDS]  make calls for a minute or longer; fail if memory, descriptors or threads grow
   dist            build a release: an archive with an installer, a Debian package, checksums
   demo [chat|start] [--write]
@@ -113,6 +118,7 @@ fn dispatch_task(args: &[String]) -> Result<ExitCode> {
         "tidy" => tidy::check_house_rules()?,
         "soak" => bench::run_soak(rest)?,
         "bench" => bench::run_benchmarks(rest)?,
+        "load" => load::run_load(rest)?,
         "dist" => dist::build_release()?,
         "demo" => demo::run_demo(rest)?,
         "connections" => connections::run_connections()?,

@@ -22,7 +22,14 @@ const FILE_LINES_MAX: usize = 600;
 /// Packages that only the listed `Cargo.toml` files may name.
 const OWNERS: [(&str, &[&str]); 11] = [
     ("wasmtime", &["host/crates/sandbox/Cargo.toml", "host/benches/floor/Cargo.toml"]),
-    ("axum", &["host/crates/approval-page/Cargo.toml", "host/crates/service/Cargo.toml"]),
+    (
+        "axum",
+        &[
+            "host/benches/http-floor/Cargo.toml",
+            "host/crates/approval-page/Cargo.toml",
+            "host/crates/service/Cargo.toml",
+        ],
+    ),
     (
         "reqwest",
         &[

@@ -2,16 +2,14 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
-    thread,
+    process::{Command, Output, Stdio},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-use crate::{process::repository_root, wasm::TARGET};
+use crate::{process::repository_root, serving::ServingProgram, wasm::TARGET};
 
 /// Calls run without a question, except for the tools that show how an approval is asked.
 const POLICY: &str = r#"
@@ -98,36 +96,6 @@ impl NeighbourHome {
 
     /// Starts a server. The address follows a text in its log.
     fn start(&self, args: &[&str], before_url: &str) -> Result<ServingProgram> {
-        let mut command = self.command();
-        command.args(args);
-        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-        let log = child.stderr.take().context("the log is not piped")?;
-        let mut lines = BufReader::new(log).lines();
-        for line in lines.by_ref() {
-            let line = line?;
-            if let Some((_, url)) = line.split_once(before_url) {
-                let url = url.trim_end_matches('.').to_owned();
-                // Whoever does not read the log stops the server.
-                thread::spawn(move || lines.for_each(drop));
-                return Ok(ServingProgram { child, url });
-            }
-            eprintln!("{line}");
-        }
-        let status = child.wait()?;
-        bail!("the server ended with {status}")
-    }
-}
-
-/// A server, which is stopped when this is dropped.
-pub(super) struct ServingProgram {
-    child: Child,
-    pub(super) url: String,
-}
-
-impl Drop for ServingProgram {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        ServingProgram::start(self.command().args(args), before_url)
     }
 }
