@@ -206,7 +206,8 @@ impl<'c> ChainAppender<'c> {
         })?;
         let link = self.key.link_record(&self.end.hash, seq, line.as_bytes());
         let sql = "INSERT INTO audit (seq, text, hash) VALUES (?1, ?2, ?3)";
-        self.transaction.execute(sql, (number, line, link.hash.as_bytes()))?;
+        let mut statement = self.transaction.prepare_cached(sql)?;
+        statement.execute((number, line, link.hash.as_bytes()))?;
         self.end = link;
         Ok(())
     }
@@ -253,7 +254,8 @@ impl<'c> ChainAppender<'c> {
 fn contains_link(connection: &Connection, link: ChainLink) -> rusqlite::Result<bool> {
     let sql = "SELECT count(*) FROM audit WHERE seq = ?1 AND hash = ?2";
     let number = i64::try_from(link.seq).unwrap_or(i64::MAX);
-    connection.query_row(sql, (number, link.hash.as_bytes()), |row| Ok(row.get::<_, i64>(0)? > 0))
+    let mut statement = connection.prepare_cached(sql)?;
+    statement.query_row((number, link.hash.as_bytes()), |row| Ok(row.get::<_, i64>(0)? > 0))
 }
 
 fn check_last_record(

@@ -33,7 +33,7 @@ pub(super) fn read_last_rows(
     count: u32,
 ) -> rusqlite::Result<Vec<AuditRow>> {
     let sql = format!("SELECT {COLUMNS} FROM audit ORDER BY seq DESC LIMIT ?1");
-    connection.prepare(&sql)?.query_map([count], read_row)?.collect()
+    connection.prepare_cached(&sql)?.query_map([count], read_row)?.collect()
 }
 
 /// Returns the number of the first row.
@@ -52,7 +52,8 @@ pub(super) fn read_last_link(connection: &Connection) -> rusqlite::Result<ChainL
 pub(super) fn read_link(connection: &Connection, seq: u64) -> rusqlite::Result<Option<ChainLink>> {
     let sql = format!("SELECT {COLUMNS} FROM audit WHERE seq = ?1");
     let number = i64::try_from(seq).unwrap_or(i64::MAX);
-    connection.query_row(&sql, [number], |row| Ok(read_row(row)?.link)).optional()
+    let mut statement = connection.prepare_cached(&sql)?;
+    statement.query_row([number], |row| Ok(read_row(row)?.link)).optional()
 }
 
 /// Finds the start of a log whose first record has this number.
