@@ -1,6 +1,7 @@
 //! `sallyport mcp` beside servers of the TypeScript and the Python SDK, with the same echo tool: from
 //! the start of the process to the first result, the middle of many calls, and the resident memory at
-//! rest.
+//! rest. Our own server is measured twice: with a usual policy, and with one that has instances made
+//! ahead of their calls.
 
 use std::{
     fs,
@@ -26,6 +27,9 @@ const CALLS: usize = 2000;
 /// its start and its calls needed.
 const REST: Duration = Duration::from_secs(3);
 
+/// The line of a plugin that has instances made ahead of their calls.
+const PREPARED_LIMITS: &str = "limits = { prepared-instances = 2 }";
+
 /// The figures of one server.
 #[derive(Default)]
 struct ServerFigures {
@@ -34,12 +38,18 @@ struct ServerFigures {
     resident_kib: u64,
 }
 
-/// Builds the program as it is released, and measures all three in one run.
+/// Builds the program as it is released, and measures all in one run.
 pub(super) fn run_bench(packages: &Packages) -> Result<Vec<NeighbourRow>> {
     let home = NeighbourHome::new(dist::build_program()?)?;
     let ours = || {
         let mut command = home.command();
         command.args(["mcp", "--names", "tool", "--only", "reference.echo"]);
+        command
+    };
+    let policy = home.write_policy_with("[plugin.reference]", PREPARED_LIMITS)?;
+    let prepared = || {
+        let mut command = ours();
+        command.arg("--policy").arg(&policy);
         command
     };
     let script = |interpreter, script: &str| {
@@ -49,9 +59,13 @@ pub(super) fn run_bench(packages: &Packages) -> Result<Vec<NeighbourRow>> {
     };
     let typescript = || script(packages.node(), "echo.mjs");
     let python = || script(packages.python(), "echo.py");
-    let servers: [(&str, &dyn Fn() -> Command); 3] =
-        [("sallyport mcp", &ours), ("TypeScript SDK", &typescript), ("Python SDK", &python)];
-    let mut figures = [(); 3].map(|()| ServerFigures::default());
+    let servers: [(&str, &dyn Fn() -> Command); 4] = [
+        ("sallyport mcp", &ours),
+        ("sallyport mcp with prepared instances", &prepared),
+        ("TypeScript SDK", &typescript),
+        ("Python SDK", &python),
+    ];
+    let mut figures = [(); 4].map(|()| ServerFigures::default());
     // The first start compiles and fills caches.
     for (_, start) in servers {
         EchoServer::start(start())?.call()?;

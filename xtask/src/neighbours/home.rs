@@ -75,6 +75,13 @@ impl NeighbourHome {
         command
     }
 
+    /// Writes another policy: the usual one, with a line more in one table.
+    pub(super) fn write_policy_with(&self, table: &str, line: &str) -> Result<PathBuf> {
+        let path = self.home.path().join("other-policy.toml");
+        fs::write(&path, POLICY.replacen(table, &format!("{table}\n{line}"), 1))?;
+        Ok(path)
+    }
+
     /// Runs a command to its end.
     pub(super) fn run(&self, args: &[&str]) -> Result<Output> {
         self.command()
