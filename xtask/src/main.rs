@@ -76,7 +76,8 @@ cargo xtask TASK
                   cases, with FILE or the host as built now; print the tables, or write them into
                   docs/languages.md
   fuzz [TARGET] [SECONDS]
-                  random inputs: policy, manifest, url, compile, or all; 10 s each unless said
+                  random inputs for policy, manifest, url, values or compile, or for all of them; 10 s
+                  each unless said
   tidy            the rules of the house alone: file and function sizes, dependency arrows
 ";
 
