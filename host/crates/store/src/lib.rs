@@ -45,6 +45,7 @@ pub mod notices;
 pub mod presence;
 pub mod questions;
 pub mod sessions;
+mod sql_integer;
 pub mod state;
 pub mod tasks;
 pub mod timers;

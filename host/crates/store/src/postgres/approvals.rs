@@ -11,7 +11,7 @@ use super::{
 use crate::{
     approvals::{AGE_MS_MAX, ApprovalStore, SessionApproval},
     error::StoreError,
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
 };
 
 /// The table of approvals. `key` is the hash of everything that has to be equal, because a subject

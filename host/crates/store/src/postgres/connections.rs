@@ -14,7 +14,7 @@ use crate::{
         ConnectionStatus, ConnectionStore, NewConnection, SealedTokens, StoredConnection,
     },
     error::StoreError,
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
 };
 
 /// The table. The tokens are sealed.

@@ -20,7 +20,7 @@ use crate::{
         IdempotencyKey, IdempotencyStore, KEY_AGE_MS_MAX, KEYS_MAX, KEYS_OF_USER_MAX, KeyState,
         KeyedReply, KnownKey,
     },
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
 };
 
 /// The table. `hash` is that of the user and the key, which may be longer than an index takes. A key

@@ -22,7 +22,7 @@ use crate::{
         NoticeBatch, NoticeStore, check_notice_length,
         pending::{self, LEASE_MS, Merge, PendingNotice, StoredNotice, audience_name},
     },
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
 };
 
 /// The table of messages. For messages that are only counted, `notice` is NULL and `count` is their

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::StoreError,
     presence::{HEARTBEAT_AGE_MS_MAX, HEARTBEAT_MS, OpenSession, SessionClaim, SessionPresence},
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
 };
 
 /// The table of open sessions.

@@ -15,7 +15,7 @@ use crate::{
         AnswerResult, CLOSED_AGE_MS_MAX, QUESTIONS_OPEN_MAX, QuestionStore, StoredAnswer,
         StoredQuestion,
     },
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
 };
 
 /// The table. `key` is the hash of the id. An answer is set once; `received` says whether its asker

@@ -6,7 +6,7 @@ use super::{
     values::Columns,
     words::WordQuery,
 };
-use crate::sqlite::database::to_sql_integer;
+use crate::sql_integer::to_sql_integer;
 
 /// Most texts that are ranked, those with most matches first. A query that more texts match is too
 /// general for its best one to matter.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     error::StoreError,
-    sqlite::database::{from_sql_integer, to_sql_integer},
+    sql_integer::{from_sql_integer, to_sql_integer},
     state::{PersistentStateStore, StateOwner, check_write, expiry_ms, prefix_upper_bound},
 };
 

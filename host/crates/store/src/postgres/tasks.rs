@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     error::StoreError,
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
     tasks::{NewTask, StoredTask, TASKS_MAX, TaskEnd, TaskState, TaskStore},
 };
 

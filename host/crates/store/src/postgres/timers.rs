@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     error::StoreError,
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
     timers::{
         PersistentTimerStore, TimerClaim,
         row::{self, DUE_MAX, TimerRow},

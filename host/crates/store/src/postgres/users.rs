@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::StoreError,
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
     users::{CallLimit, USAGE_DAYS_MAX, UserStore, UserUsage, check_user, groups_text},
 };
 

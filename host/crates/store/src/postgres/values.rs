@@ -10,7 +10,7 @@ use sallyport_contract::PluginName;
 use tokio_postgres::{Row, types::FromSql};
 
 use super::error::PgError;
-use crate::sqlite::database::from_sql_integer;
+use crate::sql_integer::from_sql_integer;
 
 /// Begins an escape. A private-use character, which texts rarely have.
 const ESCAPE: char = '\u{e0ff}';

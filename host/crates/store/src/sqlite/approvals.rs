@@ -3,10 +3,11 @@
 use rusqlite::{Connection, params};
 use sallyport_contract::async_trait;
 
-use super::{SqliteStore, database::to_sql_integer};
+use super::SqliteStore;
 use crate::{
     approvals::{AGE_MS_MAX, ApprovalStore, SessionApproval},
     error::StoreError,
+    sql_integer::to_sql_integer,
 };
 
 /// The table of approvals, as it was before sessions had a user.

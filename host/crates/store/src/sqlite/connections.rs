@@ -3,12 +3,13 @@
 use rusqlite::{OptionalExtension, Row, params};
 use sallyport_contract::async_trait;
 
-use super::{SqliteStore, database::to_sql_integer};
+use super::SqliteStore;
 use crate::{
     connections::{
         ConnectionStatus, ConnectionStore, NewConnection, SealedTokens, StoredConnection,
     },
     error::StoreError,
+    sql_integer::to_sql_integer,
 };
 
 /// The table. The tokens are sealed.

@@ -164,18 +164,6 @@ pub(crate) fn truncate_wal(connection: &Connection) {
     let _ = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()));
 }
 
-/// Converts a number for the database, whose integers are signed. A time that does not fit is 300
-/// million years away.
-pub(crate) fn to_sql_integer(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// Converts a number that was written with [`to_sql_integer`]. A negative one is foreign and
-/// becomes 0.
-pub(crate) fn from_sql_integer(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or_default()
-}
-
 /// Reads the name of a plugin. An invalid name was not written by this program.
 pub(crate) fn read_plugin_name(row: &Row<'_>, column: &str) -> rusqlite::Result<PluginName> {
     let text: String = row.get(column)?;

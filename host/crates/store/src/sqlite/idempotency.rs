@@ -7,11 +7,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sallyport_contract::async_trait;
 
-use super::{
-    SqliteStore,
-    database::{foreign_value_error, to_sql_integer},
-    transaction_error::TransactionError,
-};
+use super::{SqliteStore, database::foreign_value_error, transaction_error::TransactionError};
 use crate::{
     error::StoreError,
     idempotency::{
@@ -19,6 +15,7 @@ use crate::{
         KeyedReply, KnownKey,
     },
     process::{self, ProcessIdentity, ProcessLiveness},
+    sql_integer::to_sql_integer,
 };
 
 /// The table. A key without a status has not ended, and one without a process is cut off.

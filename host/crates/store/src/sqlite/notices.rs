@@ -8,11 +8,7 @@ use sallyport_contract::{
     services::{NoticeAudience, PluginNotice},
 };
 
-use super::{
-    SqliteStore,
-    database::{foreign_value_error, from_sql_integer, to_sql_integer},
-    presence,
-};
+use super::{SqliteStore, database::foreign_value_error, presence};
 use crate::{
     error::StoreError,
     notices::{
@@ -20,6 +16,7 @@ use crate::{
         pending::{self, LEASE_MS, Merge, PendingNotice, StoredNotice, audience_name},
     },
     process::{self, ProcessIdentity},
+    sql_integer::{from_sql_integer, to_sql_integer},
 };
 
 /// The table of messages. For messages that are only counted, `notice` is NULL and `count` is their

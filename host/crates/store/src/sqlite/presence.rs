@@ -3,14 +3,12 @@
 use rusqlite::{Connection, Row, params};
 use sallyport_contract::async_trait;
 
-use super::{
-    SqliteStore,
-    database::{from_sql_integer, to_sql_integer},
-};
+use super::SqliteStore;
 use crate::{
     error::StoreError,
     presence::{HEARTBEAT_AGE_MS_MAX, HEARTBEAT_MS, OpenSession, SessionClaim, SessionPresence},
     process::{self, ProcessIdentity, ProcessLiveness},
+    sql_integer::{from_sql_integer, to_sql_integer},
 };
 
 /// The table of open sessions.

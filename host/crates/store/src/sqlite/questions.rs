@@ -3,13 +3,14 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sallyport_contract::async_trait;
 
-use super::{SqliteStore, database::to_sql_integer, transaction_error::TransactionError};
+use super::{SqliteStore, transaction_error::TransactionError};
 use crate::{
     error::StoreError,
     questions::{
         AnswerResult, CLOSED_AGE_MS_MAX, QUESTIONS_OPEN_MAX, QuestionStore, StoredAnswer,
         StoredQuestion,
     },
+    sql_integer::to_sql_integer,
 };
 
 /// The table. An answer is set once; `received` says whether its asker has it.

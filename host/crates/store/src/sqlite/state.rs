@@ -6,12 +6,10 @@ use sallyport_contract::{
     services::{DataOwner, StateStore, StateStoreError, StateWrite, StoredValue},
 };
 
-use super::{
-    SqliteStore,
-    database::{from_sql_integer, read_plugin_name, to_sql_integer},
-};
+use super::{SqliteStore, database::read_plugin_name};
 use crate::{
     error::StoreError,
+    sql_integer::{from_sql_integer, to_sql_integer},
     state::{PersistentStateStore, StateOwner, check_write, expiry_ms, prefix_upper_bound},
 };
 

@@ -3,14 +3,11 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sallyport_contract::async_trait;
 
-use super::{
-    SqliteStore,
-    database::{from_sql_integer, to_sql_integer},
-    transaction_error::TransactionError,
-};
+use super::{SqliteStore, transaction_error::TransactionError};
 use crate::{
     error::StoreError,
     process::{self, ProcessIdentity, ProcessLiveness},
+    sql_integer::{from_sql_integer, to_sql_integer},
     tasks::{NewTask, StoredTask, TASKS_MAX, TaskEnd, TaskState, TaskStore},
 };
 

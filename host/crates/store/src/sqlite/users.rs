@@ -3,12 +3,10 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use sallyport_contract::async_trait;
 
-use super::{
-    SqliteStore,
-    database::{foreign_value_error, from_sql_integer, to_sql_integer},
-};
+use super::{SqliteStore, database::foreign_value_error};
 use crate::{
     error::StoreError,
+    sql_integer::{from_sql_integer, to_sql_integer},
     users::{CallLimit, USAGE_DAYS_MAX, UserStore, UserUsage, check_user, groups_text},
 };
 

@@ -3,7 +3,7 @@
 use crate::{
     memories::{MemorySelection, StoredMemoryKind},
     postgres::{error::PgError, transaction::Tx, values::escape},
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
 };
 
 pub(super) async fn forget_memories(

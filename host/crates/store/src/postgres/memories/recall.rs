@@ -17,7 +17,7 @@ use crate::{
         values::{Columns, escape, escape_option},
         words::WordQuery,
     },
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
 };
 
 /// The search key in the form that the database takes. Without any words, the search finds nothing.

@@ -12,7 +12,7 @@ use crate::{
         values::{Columns, escape, escape_option},
         words::IndexedWords,
     },
-    sqlite::database::{from_sql_integer, to_sql_integer},
+    sql_integer::{from_sql_integer, to_sql_integer},
 };
 
 pub(super) async fn store_memory(

@@ -5,7 +5,7 @@ use crate::{
     error::StoreError,
     postgres::{error::PgError, transaction::Tx, values::escape},
     sessions::{NewRecord, RECORDS_MAX},
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
 };
 
 /// Appends records to a session that has `expected` of them, and returns the new number of records.

@@ -8,7 +8,7 @@ use crate::{
     error::StoreError,
     postgres::{error::PgError, transaction::Tx, values::escape},
     sessions::{NewSession, StoredSession, StoredUsage},
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
 };
 
 /// Creates a session with the first `records` of another. The two share the bodies and the kept

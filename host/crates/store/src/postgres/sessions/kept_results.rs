@@ -12,7 +12,7 @@ use crate::{
         KeptResultLookup, KeptResultStore, NewKeptResult, SESSION_BYTES_MAX, SESSION_RESULTS_MAX,
     },
     postgres::{PostgresStore, error::PgError, transaction::Tx, values::Columns},
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
 };
 
 /// Kept results that are removed in one commit. Each may be long.

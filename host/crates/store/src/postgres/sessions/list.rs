@@ -8,7 +8,7 @@ use crate::{
         values::{escape, escape_option},
     },
     sessions::{CANDIDATES_MAX, SessionFilter, StoredSession, choose_by_prefix},
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
 };
 
 /// Lists the sessions that meet the conditions, most recently used first.

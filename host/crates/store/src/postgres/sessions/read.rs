@@ -11,7 +11,7 @@ use crate::{
         values::{Columns, escape},
     },
     sessions::{PAGE_BYTES, PAGE_RECORDS_MAX, StoredRecord, StoredSession, missing_session_error},
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
 };
 
 /// Reads the records of a session from a number on. A damaged record ends the page before it, and

@@ -11,7 +11,7 @@ use crate::{
         words::WordQuery,
     },
     sessions::{SessionSearchMatch, SnippetPiece},
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
 };
 
 /// Selects the bodies of a user's records.

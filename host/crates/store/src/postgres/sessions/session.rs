@@ -10,7 +10,7 @@ use crate::{
         values::{Columns, escape, escape_option},
     },
     sessions::{NewSession, StoredSession, StoredUsage, missing_session_error, truncate_title},
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
 };
 
 /// The columns that [`read_session`] expects.

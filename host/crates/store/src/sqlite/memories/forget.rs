@@ -4,7 +4,7 @@ use rusqlite::{Connection, params};
 
 use crate::{
     memories::{MemorySelection, StoredMemoryKind},
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
 };
 
 pub(super) fn forget_memories(

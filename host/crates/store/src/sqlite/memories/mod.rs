@@ -15,7 +15,7 @@ pub(super) use distance::register_vector_functions;
 
 use super::{
     SqliteStore,
-    database::{self, foreign_value_error, from_sql_integer},
+    database::{self, foreign_value_error},
 };
 use crate::{
     error::{StoreError, check_length},
@@ -24,6 +24,7 @@ use crate::{
         StoredMemory, StoredMemoryKind,
         vector::{self, QUERY_BYTES_MAX, StoredVector},
     },
+    sql_integer::from_sql_integer,
 };
 
 /// The tables of memories. The index has one row for each memory that has words, under the same

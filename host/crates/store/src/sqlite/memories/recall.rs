@@ -9,7 +9,7 @@ use crate::{
         MemoryCriterion, MemoryMatch, MemoryQuery, MemoryQueryResult, StoredMemory,
         vector::StoredVector,
     },
-    sqlite::database::{from_sql_integer, to_sql_integer},
+    sql_integer::{from_sql_integer, to_sql_integer},
     text_index,
 };
 

@@ -8,7 +8,7 @@ use crate::{
         NewMemory,
         vector::{MEMORIES_MAX, StoredVector},
     },
-    sqlite::database::{from_sql_integer, to_sql_integer},
+    sql_integer::{from_sql_integer, to_sql_integer},
     text_index,
 };
 

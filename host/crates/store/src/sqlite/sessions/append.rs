@@ -6,7 +6,8 @@ use super::{body, session};
 use crate::{
     error::StoreError,
     sessions::{NewRecord, RECORDS_MAX},
-    sqlite::{database::to_sql_integer, transaction_error::TransactionError},
+    sql_integer::to_sql_integer,
+    sqlite::transaction_error::TransactionError,
 };
 
 /// Appends records to a session that has `expected` of them, and returns the new number of records.

@@ -9,7 +9,8 @@ use super::{
 use crate::{
     error::StoreError,
     sessions::{NewSession, StoredSession, StoredUsage},
-    sqlite::{database::to_sql_integer, transaction_error::TransactionError},
+    sql_integer::to_sql_integer,
+    sqlite::transaction_error::TransactionError,
 };
 
 /// Creates a session with the first `records` of another. The two share the bodies and

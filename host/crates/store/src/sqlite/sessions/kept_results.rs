@@ -14,11 +14,8 @@ use crate::{
     kept_results::{
         KeptResultLookup, KeptResultStore, NewKeptResult, SESSION_BYTES_MAX, SESSION_RESULTS_MAX,
     },
-    sqlite::{
-        SqliteStore,
-        database::{self, from_sql_integer, to_sql_integer},
-        transaction_error::TransactionError,
-    },
+    sql_integer::{from_sql_integer, to_sql_integer},
+    sqlite::{SqliteStore, database, transaction_error::TransactionError},
 };
 
 /// Kept results that are removed in one commit. Each may be long.

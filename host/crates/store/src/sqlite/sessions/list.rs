@@ -5,7 +5,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::session::{COLUMNS, SessionRow};
 use crate::{
     sessions::{CANDIDATES_MAX, SessionFilter, StoredSession, choose_by_prefix},
-    sqlite::{database::to_sql_integer, transaction_error::TransactionError},
+    sql_integer::to_sql_integer,
+    sqlite::transaction_error::TransactionError,
 };
 
 /// Lists the sessions that meet the conditions, most recently used first.

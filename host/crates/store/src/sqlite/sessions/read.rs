@@ -8,10 +8,8 @@ use super::{body, session};
 use crate::{
     error::StoreError,
     sessions::{PAGE_BYTES, PAGE_RECORDS_MAX, StoredRecord, StoredSession, missing_session_error},
-    sqlite::{
-        database::{from_sql_integer, to_sql_integer},
-        transaction_error::TransactionError,
-    },
+    sql_integer::{from_sql_integer, to_sql_integer},
+    sqlite::transaction_error::TransactionError,
 };
 
 /// Reads the records of a session from a number on. A damaged record ends the page before it, and

@@ -4,7 +4,7 @@ use rusqlite::{Connection, Row, params};
 
 use crate::{
     sessions::{SessionSearchMatch, SnippetPiece},
-    sqlite::database::{from_sql_integer, to_sql_integer},
+    sql_integer::{from_sql_integer, to_sql_integer},
     text_index,
 };
 

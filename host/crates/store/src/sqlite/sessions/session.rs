@@ -5,10 +5,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::{
     error::StoreError,
     sessions::{NewSession, StoredSession, StoredUsage, missing_session_error, truncate_title},
-    sqlite::{
-        database::{from_sql_integer, to_sql_integer},
-        transaction_error::TransactionError,
-    },
+    sql_integer::{from_sql_integer, to_sql_integer},
+    sqlite::transaction_error::TransactionError,
 };
 
 /// The columns that [`SessionRow::from_row`] expects.

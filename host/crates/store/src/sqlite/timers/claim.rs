@@ -6,7 +6,7 @@ use sallyport_contract::services::StoredTimer;
 use super::rows::{self, COLUMNS};
 use crate::{
     process::{self, ProcessIdentity, ProcessLiveness},
-    sqlite::database::to_sql_integer,
+    sql_integer::to_sql_integer,
     timers::{TimerClaim, row::DUE_MAX},
 };
 

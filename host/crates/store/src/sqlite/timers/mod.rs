@@ -9,9 +9,10 @@ use sallyport_contract::{
     services::{DataOwner, StoredTimer, TimerError, TimerRequest, TimerStore},
 };
 
-use super::{SqliteStore, database::to_sql_integer};
+use super::SqliteStore;
 use crate::{
     error::StoreError,
+    sql_integer::to_sql_integer,
     timers::{PersistentTimerStore, TimerClaim, row},
 };
 

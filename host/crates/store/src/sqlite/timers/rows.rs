@@ -4,7 +4,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use sallyport_contract::services::{DataOwner, StoredTimer, TimerRequest, TimerSchedule};
 
 use crate::{
-    sqlite::database::{foreign_value_error, from_sql_integer, read_plugin_name, to_sql_integer},
+    sql_integer::{from_sql_integer, to_sql_integer},
+    sqlite::database::{foreign_value_error, read_plugin_name},
     timers::row::{TimerRow, parse_timer_key, timer_id},
 };
 
