@@ -70,6 +70,28 @@ impl AuditHead {
         private_files::overwrite_fixed_size(path, self.render_sealed(key).as_bytes())
     }
 
+    /// Writes the head unless the file names this record or a later one: another process may have
+    /// written further records and a newer head meanwhile, so the head never moves back. The caller
+    /// must hold the lock of the log's writers.
+    ///
+    /// A missing key, or a foreign file instead of the head, is reported by the next check of the log.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or written.
+    pub(crate) fn advance_file(
+        self,
+        path: &Path,
+        key: Option<&AuditKey>,
+    ) -> Result<(), StoreError> {
+        let Some(key) = key else { return Ok(()) };
+        match Self::read_file(path, Some(key))? {
+            HeadFileContent::Head(head) if head.last.seq >= self.last.seq => Ok(()),
+            HeadFileContent::Foreign => Ok(()),
+            HeadFileContent::Head(_) | HeadFileContent::Nothing => self.write_file(path, key),
+        }
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let last = text.lines().find_map(|line| line.strip_prefix("last "))?;
         Some(Self { last: last.parse().ok()? })

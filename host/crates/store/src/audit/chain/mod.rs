@@ -7,7 +7,16 @@ pub(crate) mod link;
 pub(crate) mod remark;
 pub(crate) mod walk;
 
-use self::link::ChainLink;
+use self::{key::AuditKey, link::ChainLink};
+use super::AuditProblem;
+
+/// How often the writer inspects a log again, after mending it, before it gives up. Two processes
+/// that find it broken at the same time may see each other's half-finished work; no other process
+/// changes the log while it is written.
+pub(crate) const REPAIRS_MAX: usize = 3;
+
+/// Why a writer gives up after [`REPAIRS_MAX`].
+pub(crate) const RESTLESS: &str = "another program keeps changing it";
 
 /// A row of the log as it is stored, unverified.
 #[derive(Debug)]
@@ -22,6 +31,17 @@ impl AuditRow {
     /// The text; empty if it is not valid UTF-8.
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.text).unwrap_or_default()
+    }
+
+    /// Checks the last record of a log, which follows `previous`.
+    pub(crate) fn check_as_last(
+        &self,
+        key: &AuditKey,
+        previous: &ChainLink,
+    ) -> Option<AuditProblem> {
+        let fits = key.hash_record(&previous.hash, self.link.seq, &self.text) == self.link.hash;
+        let what = "the last one, and changed, or written with another key".to_owned();
+        (!fits).then_some(AuditProblem { seq: self.link.seq, what })
     }
 }
 

@@ -5,7 +5,6 @@
 //! killed in between, the next one finds the damage again.
 
 use std::{
-    convert::Infallible,
     path::PathBuf,
     sync::{Mutex, PoisonError},
 };
@@ -15,7 +14,7 @@ use crate::{
     audit::{
         AuditProblem,
         chain::{
-            AuditRow,
+            AuditRow, REPAIRS_MAX, RESTLESS,
             head::{AuditHead, HeadFileContent, LogView},
             key::{self, AuditKey},
             link::ChainLink,
@@ -25,9 +24,6 @@ use crate::{
     error::StoreError,
     postgres::{PostgresStore, database::Access, error::PgError, transaction::Tx, values::Columns},
 };
-
-/// How often the writer inspects a log again, after mending it, before it gives up.
-const REPAIRS_MAX: usize = 3;
 
 /// The result of appending to the log.
 #[derive(Debug)]
@@ -134,18 +130,9 @@ pub(super) async fn advance_head(store: &PostgresStore, last: ChainLink) -> Resu
         .run(Access::Write, &args, |tx, (store, last)| {
             Box::pin(async move {
                 lock(tx).await?;
-                // A missing key, or a foreign file instead of the head, is reported by the next
-                // check of the log.
-                let Some(key) = AuditKey::load(&store.folder)? else { return Ok(()) };
+                let key = AuditKey::load(&store.folder)?;
                 let path = head_path(store).await?;
-                match AuditHead::read_file(&path, Some(&key))? {
-                    HeadFileContent::Head(head) if head.last.seq >= last.seq => {}
-                    HeadFileContent::Foreign => {}
-                    HeadFileContent::Head(_) | HeadFileContent::Nothing => {
-                        AuditHead { last: *last }.write_file(&path, &key)?;
-                    }
-                }
-                Ok(())
+                Ok(AuditHead { last: *last }.advance_file(&path, key.as_ref())?)
             })
         })
         .await
@@ -211,8 +198,7 @@ async fn mend_end(store: &PostgresStore) -> Result<Vec<AuditProblem>, StoreError
 }
 
 fn restless_error(store: &PostgresStore) -> StoreError {
-    let message = "another program keeps changing it".to_owned();
-    StoreError::Damaged { path: store.database.shown().into(), message }
+    StoreError::Damaged { path: store.database.shown().into(), message: RESTLESS.to_owned() }
 }
 
 async fn mend_once(
@@ -258,11 +244,9 @@ impl LockedLog {
         let end = last.first().map_or(ChainLink::GENESIS, |row| row.link);
         let path = head_path(store).await?;
         let head = AuditHead::read_file(&path, Some(&key))?;
-        let start = rows::find_start(tx).await?;
-        let at_head = rows::read_link(tx, head.last_link().seq).await?;
         let mut problems = Vec::new();
-        problems.extend(compare_head(head, start, at_head, end));
-        problems.extend(check_last_record(&key, &last, start));
+        problems.extend(compare_head(tx, head, end).await?);
+        problems.extend(check_last_record(tx, &key, &last).await?);
         Ok(Self { key, end, head, problems })
     }
 
@@ -286,45 +270,64 @@ impl LockedLog {
     }
 }
 
-/// Compares the head of this machine with the log. A machine without a head has not seen the log
-/// yet; the others have.
-pub(super) fn compare_head(
+/// Compares the head of this machine with the log, which ends with `end`. A machine without a head has
+/// not seen the log yet; the others have.
+pub(super) async fn compare_head(
+    tx: &Tx<'_>,
     head: HeadFileContent,
-    start: ChainStart,
-    at_head: Option<ChainLink>,
     end: ChainLink,
-) -> Option<AuditProblem> {
+) -> Result<Option<AuditProblem>, PgError> {
     if head == HeadFileContent::Nothing {
-        return None;
+        return Ok(None);
     }
-    let Ok(problem) = head.compare_with_log(&ReadLog { start, at_head }, end);
-    problem
+    let mut log = ReadLog::default();
+    loop {
+        match head.compare_with_log(&log, end) {
+            Ok(problem) => return Ok(problem),
+            Err(Unread::Link(seq)) => log.at_head = Some(rows::read_link(tx, seq).await?),
+            Err(Unread::Start) => log.start = Some(rows::find_start(tx).await?),
+        }
+    }
 }
 
-/// What a head is compared with, read before.
+/// What a head is compared with, as far as it was read. Most comparisons need little of it, and all
+/// machines wait meanwhile.
+#[derive(Default)]
 struct ReadLog {
-    start: ChainStart,
-    at_head: Option<ChainLink>,
+    start: Option<ChainStart>,
+    at_head: Option<Option<ChainLink>>,
+}
+
+/// What a comparison needs that was not read yet.
+enum Unread {
+    Link(u64),
+    Start,
 }
 
 impl LogView for ReadLog {
-    type Error = Infallible;
+    type Error = Unread;
 
-    fn read_link(&self, _: u64) -> Result<Option<ChainLink>, Infallible> {
-        Ok(self.at_head)
+    fn read_link(&self, seq: u64) -> Result<Option<ChainLink>, Unread> {
+        self.at_head.ok_or(Unread::Link(seq))
     }
 
-    fn find_start(&self) -> Result<ChainStart, Infallible> {
-        Ok(self.start)
+    fn find_start(&self) -> Result<ChainStart, Unread> {
+        self.start.ok_or(Unread::Start)
     }
 }
 
-fn check_last_record(key: &AuditKey, rows: &[AuditRow], start: ChainStart) -> Option<AuditProblem> {
-    let last = rows.first()?;
-    let previous = rows.get(1).map_or(start.link, |row| row.link);
-    let fits = key.hash_record(&previous.hash, last.link.seq, &last.text) == last.link.hash;
-    let what = "the last one, and changed, or written with another key".to_owned();
-    (!fits).then_some(AuditProblem { seq: last.link.seq, what })
+/// Checks the last of the last two records.
+async fn check_last_record(
+    tx: &Tx<'_>,
+    key: &AuditKey,
+    rows: &[AuditRow],
+) -> Result<Option<AuditProblem>, PgError> {
+    let Some(last) = rows.first() else { return Ok(None) };
+    let previous = match rows.get(1) {
+        Some(row) => row.link,
+        None => rows::find_start(tx).await?.link,
+    };
+    Ok(last.check_as_last(key, &previous))
 }
 
 /// Waits for the lock of the log's writers.
@@ -338,19 +341,27 @@ pub(super) async fn lock(tx: &Tx<'_>) -> Result<(), PgError> {
 ///
 /// The log was begun with another key.
 async fn load_key(tx: &Tx<'_>, store: &PostgresStore) -> Result<AuditKey, PgError> {
-    let known = tx.row("SELECT id FROM audit_key", &[]).await?;
-    let known = known.map(|row| row.value::<String>("id")).transpose()?;
     let own = AuditKey::load(&store.folder)?;
-    let (database, path) = (store.database.shown().to_owned(), store.folder.join(key::FILE));
-    match (known, own) {
+    match (read_key_id(tx).await?, own) {
         (Some(known), Some(own)) if known == own.id() => Ok(own),
-        (Some(_), _) => Err(StoreError::OtherAuditKey { database, path }.into()),
+        (Some(_), _) => Err(other_key_error(store).into()),
         (None, own) => {
             let key = own.map_or_else(|| AuditKey::load_or_create(&store.folder), Ok)?;
             tx.execute("INSERT INTO audit_key (id) VALUES ($1)", &[&key.id()]).await?;
             Ok(key)
         }
     }
+}
+
+/// The ID of the key with which the log was begun, if it was.
+pub(super) async fn read_key_id(tx: &Tx<'_>) -> Result<Option<String>, PgError> {
+    let known = tx.row("SELECT id FROM audit_key", &[]).await?;
+    known.map(|row| row.value("id")).transpose()
+}
+
+pub(super) fn other_key_error(store: &PostgresStore) -> StoreError {
+    let (database, path) = (store.database.shown().to_owned(), store.folder.join(key::FILE));
+    StoreError::OtherAuditKey { database, path }
 }
 
 /// The head of this machine for this database.

@@ -6,13 +6,13 @@ use crate::{
         AuditProblem, AuditVerification,
         chain::{
             head::AuditHead,
-            key::{self, AuditKey},
+            key::AuditKey,
             link::ChainLink,
             walk::{self, ChainWalk},
         },
     },
     error::StoreError,
-    postgres::{PostgresStore, error::PgError, transaction::Tx, values::Columns},
+    postgres::{PostgresStore, error::PgError, transaction::Tx},
 };
 
 /// Checks the whole log. Other machines may write meanwhile: only the comparison of the head with
@@ -46,19 +46,14 @@ pub(super) async fn verify_log(
 async fn check_head(tx: &Tx<'_>, store: &PostgresStore) -> Result<Option<AuditProblem>, PgError> {
     chain::lock(tx).await?;
     let key = AuditKey::load(&store.folder)?;
-    let known = tx.row("SELECT id FROM audit_key", &[]).await?;
-    let known = known.map(|row| row.value::<String>("id")).transpose()?;
-    if let (Some(key), Some(known)) = (&key, known)
+    if let (Some(key), Some(known)) = (&key, chain::read_key_id(tx).await?)
         && key.id() != known
     {
-        let (database, path) = (store.database.shown().to_owned(), store.folder.join(key::FILE));
-        return Err(StoreError::OtherAuditKey { database, path }.into());
+        return Err(chain::other_key_error(store).into());
     }
     let end = rows::read_last_rows(tx, 1).await?.pop().map_or(ChainLink::GENESIS, |row| row.link);
     let head = AuditHead::read_file(&chain::head_path(store).await?, key.as_ref())?;
-    let start = rows::find_start(tx).await?;
-    let at_head = rows::read_link(tx, head.last_link().seq).await?;
-    Ok(chain::compare_head(head, start, at_head, end))
+    chain::compare_head(tx, head, end).await
 }
 
 async fn verify_with_key(

@@ -16,7 +16,7 @@ use crate::{
     audit::{
         AuditProblem,
         chain::{
-            AuditRow,
+            AuditRow, REPAIRS_MAX, RESTLESS,
             head::{AuditHead, HeadFileContent, LogView},
             key::AuditKey,
             link::ChainLink,
@@ -32,11 +32,6 @@ use crate::{
 
 /// The head, within the folder.
 const HEAD_FILE: &str = "audit.head";
-
-/// How often the writer inspects a log again, after mending it, before it gives up. Two processes
-/// that find it broken at the same time may see each other's half-finished work; no other process
-/// changes the log while it is written.
-const REPAIRS_MAX: usize = 3;
 
 /// The result of appending to the log.
 #[derive(Debug)]
@@ -67,9 +62,6 @@ pub(super) fn append_records(
 
 /// Advances the head to a record that is on the disk.
 ///
-/// Another process may have written further records and a newer head meanwhile, so the head never
-/// moves back.
-///
 /// # Errors
 ///
 /// The database, the key or the head cannot be read or written.
@@ -79,16 +71,8 @@ pub(super) fn advance_head(
     last: ChainLink,
 ) -> Result<(), TransactionError> {
     let _locked = database::begin_transaction(connection)?;
-    // A missing key, or a foreign file instead of the head, is reported by the next check of the
-    // log.
-    let Some(key) = AuditKey::load(folder)? else { return Ok(()) };
-    match AuditHead::read_file(&head_path(folder), Some(&key))? {
-        HeadFileContent::Head(head) if head.last.seq >= last.seq => Ok(()),
-        HeadFileContent::Foreign => Ok(()),
-        HeadFileContent::Head(_) | HeadFileContent::Nothing => {
-            Ok(AuditHead { last }.write_file(&head_path(folder), &key)?)
-        }
-    }
+    let key = AuditKey::load(folder)?;
+    Ok(AuditHead { last }.advance_file(&head_path(folder), key.as_ref())?)
 }
 
 /// Waits until every record in the log is on the disk, and advances the head to the last one. Costs
@@ -131,7 +115,7 @@ fn open_intact_appender<'c>(
         appender.append_problem_record(&problems)?;
         found.extend(problems);
     }
-    Err(damaged_error(folder, "another program keeps changing it".to_owned()).into())
+    Err(damaged_error(folder, RESTLESS.to_owned()).into())
 }
 
 /// Checks whether the log still contains the record that the head names, and loads the key.
@@ -268,9 +252,7 @@ fn check_last_record(
         Some(AuditRow { link, .. }) => *link,
         None => row::find_start(connection, last.link.seq)?.link,
     };
-    let fits = key.hash_record(&previous.hash, last.link.seq, &last.text) == last.link.hash;
-    let what = "the last one, and changed, or written with another key".to_owned();
-    Ok((!fits).then_some(AuditProblem { seq: last.link.seq, what }))
+    Ok(last.check_as_last(key, &previous))
 }
 
 impl LogView for Connection {
