@@ -111,6 +111,47 @@ pub struct StoredUsage {
     pub cost_micro_usd: Option<u64>,
 }
 
+/// A session with its key in the database.
+#[derive(Debug)]
+pub(crate) struct SessionRow {
+    pub(crate) key: i64,
+    pub(crate) session: StoredSession,
+    /// The highest number that a kept result of it has had, or of those that a fork shares.
+    pub(crate) last_kept: u64,
+}
+
+/// What changes in a session's row when records are appended.
+pub(crate) struct SessionTotals {
+    pub(crate) records: u64,
+    pub(crate) updated_ms: u64,
+    pub(crate) used: StoredUsage,
+}
+
+impl StoredSession {
+    /// Adds records, if the session has `expected` of them by now.
+    ///
+    /// # Errors
+    ///
+    /// It has another number of records, or would have too many.
+    pub(crate) fn totals_with(
+        &self,
+        expected: u64,
+        records: &[NewRecord],
+    ) -> Result<SessionTotals, StoreError> {
+        let (id, found) = (self.id.clone(), self.records);
+        if found != expected {
+            return Err(StoreError::ConcurrentAppend { id, expected, found });
+        }
+        let total = found.saturating_add(records.len() as u64);
+        if total > RECORDS_MAX {
+            return Err(StoreError::SessionFull { id, records_max: RECORDS_MAX });
+        }
+        let used = records.iter().fold(self.used, |used, record| used.saturating_add(record.used));
+        let updated_ms = records.iter().map(|record| record.at_ms).max().unwrap_or(0);
+        Ok(SessionTotals { records: total, updated_ms, used })
+    }
+}
+
 /// Longest kind: one word that the writer chooses.
 const KIND_BYTES_MAX: usize = 64;
 

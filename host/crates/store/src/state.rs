@@ -40,28 +40,48 @@ impl From<StoreError> for StateStoreError {
     }
 }
 
-/// Checks a write against the version and the bytes that its owner would have then.
-///
-/// # Errors
-///
-/// The key is not as expected, or the value exceeds the quota.
-pub(crate) fn check_write(
-    write: &StateWrite,
-    current_version: Option<u64>,
-    bytes: u64,
-) -> Result<(), StateStoreError> {
-    let fits = match write.expected {
-        WriteCondition::Anything => true,
-        WriteCondition::Nothing => current_version.is_none(),
-        WriteCondition::Version(version) => current_version == Some(version),
-    };
-    if !fits {
-        return Err(StateStoreError::Conflict { current_version });
+/// An owner's row before a change.
+pub(crate) struct StateOwnerRow {
+    pub(crate) key: i64,
+    pub(crate) version: u64,
+    pub(crate) bytes: u64,
+}
+
+/// A key's row before a change.
+pub(crate) struct StateKeyRow {
+    pub(crate) version: u64,
+    pub(crate) bytes: u64,
+}
+
+impl StateOwnerRow {
+    /// Checks a write against the row of its key, and returns the bytes that the owner has then.
+    ///
+    /// # Errors
+    ///
+    /// The key is not as expected, or the value exceeds the quota.
+    pub(crate) fn check_write(
+        &self,
+        present: Option<StateKeyRow>,
+        key: &str,
+        write: &StateWrite,
+    ) -> Result<u64, StateStoreError> {
+        let had = present.as_ref().map_or(0, |present| present.bytes);
+        let needed = key.len() as u64 + write.value.len() as u64;
+        let bytes = self.bytes.saturating_sub(had).saturating_add(needed);
+        let current_version = present.map(|present| present.version);
+        let fits = match write.expected {
+            WriteCondition::Anything => true,
+            WriteCondition::Nothing => current_version.is_none(),
+            WriteCondition::Version(version) => current_version == Some(version),
+        };
+        if !fits {
+            return Err(StateStoreError::Conflict { current_version });
+        }
+        if bytes > write.quota_bytes {
+            return Err(StateStoreError::QuotaReached { needed: bytes, quota: write.quota_bytes });
+        }
+        Ok(bytes)
     }
-    if bytes > write.quota_bytes {
-        return Err(StateStoreError::QuotaReached { needed: bytes, quota: write.quota_bytes });
-    }
-    Ok(())
 }
 
 /// Returns when a value that is written now expires, in milliseconds since 1970.

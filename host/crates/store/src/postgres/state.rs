@@ -14,7 +14,9 @@ use super::{
 use crate::{
     error::StoreError,
     sql_integer::{from_sql_integer, to_sql_integer},
-    state::{PersistentStateStore, StateOwner, check_write, expiry_ms, prefix_upper_bound},
+    state::{
+        PersistentStateStore, StateKeyRow, StateOwner, StateOwnerRow, expiry_ms, prefix_upper_bound,
+    },
 };
 
 /// The tables of state. An owner's row stays when its keys are gone, because versions must not
@@ -160,19 +162,6 @@ async fn list_owners_in(tx: &Tx<'_>, now_ms: u64) -> Result<Vec<StateOwner>, PgE
     owners.collect()
 }
 
-/// An owner's row before a change, locked up to the end of the transaction.
-struct PgStateOwner {
-    key: i64,
-    version: u64,
-    bytes: u64,
-}
-
-/// A key's row before a change.
-struct PgStateKey {
-    version: u64,
-    bytes: u64,
-}
-
 /// Stores a value. Expired keys must have been purged.
 async fn set_value(
     tx: &Tx<'_>,
@@ -183,12 +172,10 @@ async fn set_value(
 ) -> Result<Result<u64, StateStoreError>, PgError> {
     let owner = lock_or_insert_owner(tx, owner).await?;
     let present = find_key(tx, owner.key, key).await?;
-    let had = present.as_ref().map_or(0, |present| present.bytes);
-    let needed = key.len() as u64 + write.value.len() as u64;
-    let bytes = owner.bytes.saturating_sub(had).saturating_add(needed);
-    if let Err(refused) = check_write(write, present.map(|present| present.version), bytes) {
-        return Ok(Err(refused));
-    }
+    let bytes = match owner.check_write(present, key, write) {
+        Ok(bytes) => bytes,
+        Err(refused) => return Ok(Err(refused)),
+    };
     let version = owner.version + 1;
     let expires_ms = expiry_ms(write, now_ms).map(to_sql_integer);
     let sql = "INSERT INTO state (owner, name, value, version, expires_ms)
@@ -215,7 +202,7 @@ async fn purge_expired(tx: &Tx<'_>, now_ms: u64) -> Result<(), PgError> {
     tx.execute(sql, &[&to_sql_integer(now_ms)]).await.map(drop)
 }
 
-async fn lock_or_insert_owner(tx: &Tx<'_>, owner: &DataOwner) -> Result<PgStateOwner, PgError> {
+async fn lock_or_insert_owner(tx: &Tx<'_>, owner: &DataOwner) -> Result<StateOwnerRow, PgError> {
     let sql = "INSERT INTO state_owner (plugin, user_id, version, bytes) VALUES ($1, $2, 0, 0)
         ON CONFLICT DO NOTHING";
     tx.execute(sql, &[&owner.plugin.as_str(), &escape(&owner.user)]).await?;
@@ -223,24 +210,25 @@ async fn lock_or_insert_owner(tx: &Tx<'_>, owner: &DataOwner) -> Result<PgStateO
     lock_owner(tx, owner).await?.ok_or_else(missing)
 }
 
-async fn lock_owner(tx: &Tx<'_>, owner: &DataOwner) -> Result<Option<PgStateOwner>, PgError> {
+/// Finds an owner's row, and locks it up to the end of the transaction.
+async fn lock_owner(tx: &Tx<'_>, owner: &DataOwner) -> Result<Option<StateOwnerRow>, PgError> {
     let sql = "SELECT key, version, bytes FROM state_owner
         WHERE plugin = $1 AND user_id = $2 FOR UPDATE";
     let row = tx.row(sql, &[&owner.plugin.as_str(), &escape(&owner.user)]).await?;
     let read = |row: tokio_postgres::Row| {
         let (version, bytes) = (row.number("version")?, row.number("bytes")?);
-        Ok(PgStateOwner { key: row.value("key")?, version, bytes })
+        Ok(StateOwnerRow { key: row.value("key")?, version, bytes })
     };
     row.map(read).transpose()
 }
 
-async fn find_key(tx: &Tx<'_>, owner: i64, key: &str) -> Result<Option<PgStateKey>, PgError> {
+async fn find_key(tx: &Tx<'_>, owner: i64, key: &str) -> Result<Option<StateKeyRow>, PgError> {
     let sql = "SELECT version, (octet_length(name) + octet_length(value))::bigint AS size
         FROM state WHERE owner = $1 AND name = $2";
     let row = tx.row(sql, &[&owner, &key.as_bytes()]).await?;
     let read = |row: tokio_postgres::Row| {
         let bytes = from_sql_integer(row.value("size")?);
-        Ok(PgStateKey { version: row.number("version")?, bytes })
+        Ok(StateKeyRow { version: row.number("version")?, bytes })
     };
     row.map(read).transpose()
 }

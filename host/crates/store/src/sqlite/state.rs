@@ -10,7 +10,9 @@ use super::{SqliteStore, database::read_plugin_name};
 use crate::{
     error::StoreError,
     sql_integer::{from_sql_integer, to_sql_integer},
-    state::{PersistentStateStore, StateOwner, check_write, expiry_ms, prefix_upper_bound},
+    state::{
+        PersistentStateStore, StateKeyRow, StateOwner, StateOwnerRow, expiry_ms, prefix_upper_bound,
+    },
 };
 
 /// The tables of state. An owner's row stays when its keys are gone, because versions must not
@@ -163,19 +165,6 @@ impl StateStore for SqliteStore {
     }
 }
 
-/// An owner's row before a change.
-struct StateOwnerRow {
-    key: i64,
-    version: u64,
-    bytes: u64,
-}
-
-/// A key's row before a change.
-struct StateKeyRow {
-    version: u64,
-    bytes: u64,
-}
-
 /// Stores a value. Expired keys must have been purged.
 fn set_value(
     connection: &Connection,
@@ -186,11 +175,10 @@ fn set_value(
 ) -> rusqlite::Result<Result<u64, StateStoreError>> {
     let owner = find_or_insert_owner(connection, owner)?;
     let present = find_key_row(connection, owner.key, key)?;
-    let had = present.as_ref().map_or(0, |present| present.bytes);
-    let bytes = owner.bytes.saturating_sub(had).saturating_add(entry_bytes(key, &write.value));
-    if let Err(refused) = check_write(write, present.map(|present| present.version), bytes) {
-        return Ok(Err(refused));
-    }
+    let bytes = match owner.check_write(present, key, write) {
+        Ok(bytes) => bytes,
+        Err(refused) => return Ok(Err(refused)),
+    };
     let version = owner.version + 1;
     let sql = "INSERT OR REPLACE INTO state (owner, name, value, version, expires_ms)
         VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -257,8 +245,4 @@ fn find_key_row(
         })
     };
     connection.query_row(sql, params![owner, key.as_bytes()], read).optional()
-}
-
-fn entry_bytes(key: &str, value: &[u8]) -> u64 {
-    key.len() as u64 + value.len() as u64
 }

@@ -2,9 +2,8 @@
 
 use super::{body, session};
 use crate::{
-    error::StoreError,
     postgres::{error::PgError, transaction::Tx, values::escape},
-    sessions::{NewRecord, RECORDS_MAX},
+    sessions::NewRecord,
     sql_integer::to_sql_integer,
 };
 
@@ -21,22 +20,12 @@ pub(super) async fn append_records(
     records: &[NewRecord],
 ) -> Result<u64, PgError> {
     let row = session::lock_session(tx, user, id).await?;
-    let found = row.session.records;
-    if found != expected {
-        return Err(StoreError::ConcurrentAppend { id: id.to_owned(), expected, found }.into());
-    }
-    let total = found.saturating_add(records.len() as u64);
-    if total > RECORDS_MAX {
-        return Err(StoreError::SessionFull { id: id.to_owned(), records_max: RECORDS_MAX }.into());
-    }
-    for (seq, record) in (found..).zip(records) {
+    let totals = row.session.totals_with(expected, records)?;
+    for (seq, record) in (expected..).zip(records) {
         insert_record(tx, row.key, seq, record).await?;
     }
-    let used =
-        records.iter().fold(row.session.used, |used, record| used.saturating_add(record.used));
-    let updated_ms = records.iter().map(|record| record.at_ms).max().unwrap_or(0);
-    session::set_totals(tx, row.key, total, updated_ms, used).await?;
-    Ok(total)
+    session::set_totals(tx, row.key, &totals).await?;
+    Ok(totals.records)
 }
 
 async fn insert_record(tx: &Tx<'_>, key: i64, seq: u64, record: &NewRecord) -> Result<(), PgError> {

@@ -1,13 +1,10 @@
 //! Forking: a session that starts with the records of another.
 
-use super::{
-    kept_results,
-    session::{self, PgSessionRow},
-};
+use super::{kept_results, session};
 use crate::{
     error::StoreError,
     postgres::{error::PgError, transaction::Tx, values::escape},
-    sessions::{NewSession, StoredSession, StoredUsage},
+    sessions::{NewSession, SessionRow, SessionTotals, StoredSession, StoredUsage},
     sql_integer::to_sql_integer,
 };
 
@@ -19,7 +16,7 @@ use crate::{
 /// The session has fewer records, or the new id exists already.
 pub(super) async fn fork_session(
     tx: &Tx<'_>,
-    parent: &PgSessionRow,
+    parent: &SessionRow,
     records: u64,
     id: &str,
     at_ms: u64,
@@ -40,7 +37,8 @@ pub(super) async fn fork_session(
     kept_results::copy_results(tx, parent, key, records).await?;
     let sql = "UPDATE session SET parent_id = $2, parent_records = $3 WHERE key = $1";
     tx.execute(sql, &[&key, &escape(&from), &sql_records]).await?;
-    session::set_totals(tx, key, records, 0, sum_usage(tx, key).await?).await
+    let totals = SessionTotals { records, updated_ms: 0, used: sum_usage(tx, key).await? };
+    session::set_totals(tx, key, &totals).await
 }
 
 /// Adds up the usage of a session's records. Not a sum in SQL, because that fails on overflow where

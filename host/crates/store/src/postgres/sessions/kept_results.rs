@@ -2,16 +2,14 @@
 
 use sallyport_contract::async_trait;
 
-use super::{
-    body,
-    session::{self, PgSessionRow},
-};
+use super::{body, session};
 use crate::{
     error::StoreError,
     kept_results::{
         KeptResultLookup, KeptResultStore, NewKeptResult, SESSION_BYTES_MAX, SESSION_RESULTS_MAX,
     },
     postgres::{PostgresStore, error::PgError, transaction::Tx, values::Columns},
+    sessions::SessionRow,
     sql_integer::to_sql_integer,
 };
 
@@ -54,7 +52,7 @@ impl KeptResultStore for PostgresStore {
 
 async fn keep_result(
     tx: &Tx<'_>,
-    session: &PgSessionRow,
+    session: &SessionRow,
     result: &NewKeptResult,
 ) -> Result<u64, PgError> {
     let (key, number) = (session.key, session.last_kept.saturating_add(1));
@@ -90,7 +88,7 @@ async fn remove_displaced_results(tx: &Tx<'_>, key: i64) -> Result<(), PgError> 
 
 async fn find_result(
     tx: &Tx<'_>,
-    session: &PgSessionRow,
+    session: &SessionRow,
     number: u64,
 ) -> Result<KeptResultLookup, PgError> {
     let sql = "SELECT hash, text FROM kept_result JOIN body ON body.key = kept_result.body
@@ -110,7 +108,7 @@ async fn find_result(
 /// Gives a fork its part of the results of another session: those of its records.
 pub(super) async fn copy_results(
     tx: &Tx<'_>,
-    from: &PgSessionRow,
+    from: &SessionRow,
     to: i64,
     records: u64,
 ) -> Result<(), PgError> {
@@ -128,7 +126,7 @@ pub(super) async fn copy_results(
 /// are displaced.
 async fn last_shared_number(
     tx: &Tx<'_>,
-    session: &PgSessionRow,
+    session: &SessionRow,
     records: i64,
 ) -> Result<i64, PgError> {
     let sql = "SELECT coalesce(

@@ -9,7 +9,10 @@ use crate::{
         transaction::Tx,
         values::{Columns, escape, escape_option},
     },
-    sessions::{NewSession, StoredSession, StoredUsage, missing_session_error, truncate_title},
+    sessions::{
+        NewSession, SessionRow, SessionTotals, StoredSession, StoredUsage, missing_session_error,
+        truncate_title,
+    },
     sql_integer::to_sql_integer,
 };
 
@@ -17,17 +20,8 @@ use crate::{
 pub(super) const COLUMNS: &str = "key, user_id, id, title, model, folder, created_ms, updated_ms,
     parent_id, parent_records, records, turns, tokens, cost_micro_usd, last_kept";
 
-/// A session with its key in the database.
-#[derive(Debug)]
-pub(super) struct PgSessionRow {
-    pub(super) key: i64,
-    pub(super) session: StoredSession,
-    /// The highest number that a kept result of it has had, or of those that a fork shares.
-    pub(super) last_kept: u64,
-}
-
 /// Reads a row with [`COLUMNS`].
-pub(super) fn read_session(row: &Row) -> Result<PgSessionRow, PgError> {
+pub(super) fn read_session(row: &Row) -> Result<SessionRow, PgError> {
     let session = StoredSession {
         user: row.text("user_id")?,
         id: row.text("id")?,
@@ -41,7 +35,7 @@ pub(super) fn read_session(row: &Row) -> Result<PgSessionRow, PgError> {
         records: row.number("records")?,
         used: read_usage(row)?,
     };
-    Ok(PgSessionRow { key: row.value("key")?, session, last_kept: row.number("last_kept")? })
+    Ok(SessionRow { key: row.value("key")?, session, last_kept: row.number("last_kept")? })
 }
 
 pub(super) fn read_usage(row: &Row) -> Result<StoredUsage, PgError> {
@@ -57,24 +51,16 @@ pub(super) fn read_usage(row: &Row) -> Result<StoredUsage, PgError> {
 /// # Errors
 ///
 /// No session of the user has this id.
-pub(super) async fn find_session(
-    tx: &Tx<'_>,
-    user: &str,
-    id: &str,
-) -> Result<PgSessionRow, PgError> {
+pub(super) async fn find_session(tx: &Tx<'_>, user: &str, id: &str) -> Result<SessionRow, PgError> {
     find(tx, user, id, "").await
 }
 
 /// [`find_session`], and locks it up to the end of the transaction.
-pub(super) async fn lock_session(
-    tx: &Tx<'_>,
-    user: &str,
-    id: &str,
-) -> Result<PgSessionRow, PgError> {
+pub(super) async fn lock_session(tx: &Tx<'_>, user: &str, id: &str) -> Result<SessionRow, PgError> {
     find(tx, user, id, "FOR UPDATE").await
 }
 
-async fn find(tx: &Tx<'_>, user: &str, id: &str, lock: &str) -> Result<PgSessionRow, PgError> {
+async fn find(tx: &Tx<'_>, user: &str, id: &str, lock: &str) -> Result<SessionRow, PgError> {
     let sql = format!("SELECT {COLUMNS} FROM session WHERE user_id = $1 AND id = $2 {lock}");
     match tx.row(&sql, &[&escape(user), &escape(id)]).await? {
         Some(row) => read_session(&row),
@@ -125,14 +111,13 @@ pub(super) async fn set_column(
 pub(super) async fn set_totals(
     tx: &Tx<'_>,
     key: i64,
-    records: u64,
-    updated_ms: u64,
-    used: StoredUsage,
+    totals: &SessionTotals,
 ) -> Result<(), PgError> {
     let sql = "UPDATE session SET records = $2, updated_ms = greatest(updated_ms, $3), turns = $4,
             tokens = $5, cost_micro_usd = $6
         WHERE key = $1";
-    let (records, updated_ms) = (to_sql_integer(records), to_sql_integer(updated_ms));
+    let SessionTotals { records, updated_ms, used } = totals;
+    let (records, updated_ms) = (to_sql_integer(*records), to_sql_integer(*updated_ms));
     let (turns, tokens) = (to_sql_integer(used.turns), to_sql_integer(used.tokens));
     let cost = used.cost_micro_usd.map(to_sql_integer);
     tx.execute(sql, &[&key, &records, &updated_ms, &turns, &tokens, &cost]).await.map(drop)

@@ -4,8 +4,7 @@ use rusqlite::{Connection, params};
 
 use super::{body, session};
 use crate::{
-    error::StoreError,
-    sessions::{NewRecord, RECORDS_MAX},
+    sessions::{NewRecord, SessionTotals},
     sql_integer::to_sql_integer,
     sqlite::transaction_error::TransactionError,
 };
@@ -23,18 +22,9 @@ pub(super) fn append_records(
     records: &[NewRecord],
 ) -> Result<u64, TransactionError> {
     let row = session::find_session_row(connection, user, id)?;
-    let found = row.session.records;
-    if found != expected {
-        return Err(StoreError::ConcurrentAppend { id: id.to_owned(), expected, found }.into());
-    }
-    let total = found.saturating_add(records.len() as u64);
-    if total > RECORDS_MAX {
-        return Err(StoreError::SessionFull { id: id.to_owned(), records_max: RECORDS_MAX }.into());
-    }
-    insert_records(connection, row.key, found, records)?;
-    let used =
-        records.iter().fold(row.session.used, |used, record| used.saturating_add(record.used));
-    let updated_ms = records.iter().map(|record| record.at_ms).max().unwrap_or(0);
+    let SessionTotals { records: total, updated_ms, used } =
+        row.session.totals_with(expected, records)?;
+    insert_records(connection, row.key, expected, records)?;
     let sql = "UPDATE session SET records = ?2, updated_ms = max(updated_ms, ?3),
         turns = ?4, tokens = ?5, cost_micro_usd = ?6 WHERE key = ?1";
     let cost = used.cost_micro_usd.map(to_sql_integer);

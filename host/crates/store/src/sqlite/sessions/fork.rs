@@ -2,13 +2,10 @@
 
 use rusqlite::{Connection, params};
 
-use super::{
-    kept_results,
-    session::{self, SessionRow},
-};
+use super::{kept_results, session};
 use crate::{
     error::StoreError,
-    sessions::{NewSession, StoredSession, StoredUsage},
+    sessions::{NewSession, SessionRow, StoredSession, StoredUsage},
     sql_integer::to_sql_integer,
     sqlite::transaction_error::TransactionError,
 };

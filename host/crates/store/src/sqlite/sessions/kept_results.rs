@@ -5,15 +5,13 @@ use std::path::PathBuf;
 use rusqlite::{Connection, OptionalExtension, params};
 use sallyport_contract::async_trait;
 
-use super::{
-    body,
-    session::{self, SessionRow},
-};
+use super::{body, session};
 use crate::{
     error::StoreError,
     kept_results::{
         KeptResultLookup, KeptResultStore, NewKeptResult, SESSION_BYTES_MAX, SESSION_RESULTS_MAX,
     },
+    sessions::SessionRow,
     sql_integer::{from_sql_integer, to_sql_integer},
     sqlite::{SqliteStore, database, transaction_error::TransactionError},
 };

@@ -2,9 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::session::{COLUMNS, SessionRow};
+use super::session::COLUMNS;
 use crate::{
-    sessions::{CANDIDATES_MAX, SessionFilter, StoredSession, choose_by_prefix},
+    sessions::{CANDIDATES_MAX, SessionFilter, SessionRow, StoredSession, choose_by_prefix},
     sql_integer::to_sql_integer,
     sqlite::transaction_error::TransactionError,
 };

@@ -4,7 +4,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
     error::StoreError,
-    sessions::{NewSession, StoredSession, StoredUsage, missing_session_error, truncate_title},
+    sessions::{
+        NewSession, SessionRow, StoredSession, StoredUsage, missing_session_error, truncate_title,
+    },
     sql_integer::{from_sql_integer, to_sql_integer},
     sqlite::transaction_error::TransactionError,
 };
@@ -13,15 +15,6 @@ use crate::{
 pub(super) const COLUMNS: &str =
     "key, user, id, title, model, folder, created_ms, updated_ms, parent_id,
     parent_records, records, turns, tokens, cost_micro_usd, last_kept";
-
-/// A session with its key in the database.
-#[derive(Debug)]
-pub(super) struct SessionRow {
-    pub(super) key: i64,
-    pub(super) session: StoredSession,
-    /// The highest number that a kept result of it has had, or of those that a fork shares.
-    pub(super) last_kept: u64,
-}
 
 impl SessionRow {
     pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
