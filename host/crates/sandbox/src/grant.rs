@@ -92,6 +92,11 @@ impl FixedGrantParts {
         }
     }
 
+    /// The environment of the guest.
+    pub(crate) fn environment(&self) -> &[(String, String)] {
+        &self.environment
+    }
+
     /// Whether it opens folders or files.
     pub(crate) fn has_folders(&self) -> bool {
         !self.folders.is_empty() || !self.scratch_folders.is_empty()

@@ -93,6 +93,11 @@ impl PooledPlugin {
         })
     }
 
+    /// The sandbox of the plugin.
+    pub(crate) fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+
     /// The copy, if it exists.
     pub(crate) fn linked(&self) -> Option<&LinkedPlugin> {
         self.linked.get()?.as_ref()

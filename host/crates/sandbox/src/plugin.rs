@@ -202,9 +202,9 @@ impl Sandbox {
             .then(|| self.create_instance_pool());
         let pooled = instance_pool.is_none().then(|| PooledPlugin::new(self, parts.file));
         let plugin = self.build_plugin(parts, prepared, Duration::MAX);
-        let prepared_instances = pooled.as_ref().map(|pooled| {
-            PreparedInstances::new(self, pooled, &plugin.authorizer, &plugin.shared_state)
-        });
+        let prepared_instances = pooled
+            .as_ref()
+            .map(|pooled| PreparedInstances::new(pooled, &plugin.authorizer, &plugin.shared_state));
         Ok(Plugin { instance_pool, pooled, prepared_instances, ..plugin })
     }
 

@@ -1,8 +1,8 @@
 //! Instances that are made ahead of the calls that will use them.
 //!
 //! A policy can ask for them (`limits.prepared-instances`). Each serves one call, so a call still
-//! gets an instance that no other call has used, only it does not wait until it is made, nor until its memory
-//! is given back.
+//! gets an instance that no other call has used. It only does not wait until the instance is made, nor
+//! until its memory is given back.
 //!
 //! What a component does while it starts, it does before any call has passed the gate: without
 //! grants, and in no session. So a component that then asks the host for something, or logs, gets
@@ -21,7 +21,7 @@ use tokio::{sync::Notify, time::timeout};
 use crate::{
     authorizer::HostCallAuthorizer, grant::FixedGrantParts, guest::SharedPluginState,
     memory_pool::PooledPlugin, mutex::lock_mutex, plugin::LinkedPlugin, run::GuestInstance,
-    run_context::RunContext, runtime::Sandbox,
+    run_context::RunContext,
 };
 
 /// How long no instance is made after one could not be.
@@ -29,7 +29,6 @@ const RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// The instances of one plugin that wait for a call.
 pub(crate) struct PreparedInstances {
-    sandbox: Arc<Sandbox>,
     pooled: Arc<PooledPlugin>,
     authorizer: Arc<dyn HostCallAuthorizer>,
     shared_state: Arc<SharedPluginState>,
@@ -57,13 +56,11 @@ struct WaitingInstance {
 
 impl PreparedInstances {
     pub(crate) fn new(
-        sandbox: &Arc<Sandbox>,
         pooled: &Arc<PooledPlugin>,
         authorizer: &Arc<dyn HostCallAuthorizer>,
         shared_state: &Arc<SharedPluginState>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            sandbox: Arc::clone(sandbox),
             pooled: Arc::clone(pooled),
             authorizer: Arc::clone(authorizer),
             shared_state: Arc::clone(shared_state),
@@ -119,8 +116,8 @@ impl PreparedInstances {
         }
     }
 
-    /// Removes what is left of ended calls, and makes instances until as many wait as the policy asks for.
-    /// Returns how long they wait for a call, or `None` if no more can be made for now.
+    /// Removes what is left of ended calls, and makes instances until as many wait as the policy asks
+    /// for. Returns how long they wait for a call, or `None` if no more can be made for now.
     async fn replenish(&self) -> Option<Duration> {
         loop {
             let spent = mem::take(&mut lock_mutex(&self.state).spent);
@@ -147,14 +144,16 @@ impl PreparedInstances {
     async fn make_instance(&self, grant: &Grant) -> Option<WaitingInstance> {
         let run_context = RunContext::without_call(Arc::clone(&self.authorizer), None);
         let environment = run_context.environment_variables(grant);
-        let fixed_grant = FixedGrantParts::new(grant, environment.clone());
+        let fixed_grant = FixedGrantParts::new(grant, environment);
         if fixed_grant.has_folders() {
             return None;
         }
         let (linked, place) = self.pooled.take_free_place()?;
+        let environment = fixed_grant.environment();
         let guest = self
-            .sandbox
-            .create_guest_with_environment(&run_context, &self.shared_state, &environment)
+            .pooled
+            .sandbox()
+            .create_guest_with_environment(&run_context, &self.shared_state, environment)
             .ok()?;
         let mut guest_instance = GuestInstance::new(linked, guest, Some(place));
         guest_instance.start().await.result.ok()?;
@@ -205,14 +204,23 @@ impl PreparedState {
 
 /// Makes instances until none was used for as long as one may be idle, or the plugin is gone.
 async fn serve(plugin: Weak<PreparedInstances>, used: Arc<Notify>) {
+    let _end = EndOfService(plugin.clone());
     while let Some(prepared) = plugin.upgrade() {
-        let Some(idle_max) = prepared.replenish().await else { break };
+        let Some(idle_max) = prepared.replenish().await else { return };
         drop(prepared);
         if timeout(idle_max, used.notified()).await.is_err() {
-            break;
+            return;
         }
     }
-    if let Some(prepared) = plugin.upgrade() {
-        prepared.end_service();
+}
+
+/// Ends the service of a plugin when its task ends, also by a panic.
+struct EndOfService(Weak<PreparedInstances>);
+
+impl Drop for EndOfService {
+    fn drop(&mut self) {
+        if let Some(prepared) = self.0.upgrade() {
+            prepared.end_service();
+        }
     }
 }
