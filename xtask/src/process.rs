@@ -1,8 +1,9 @@
 //! Runs other programs and locates the repository.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
-    process::{Command, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
 };
 
 use anyhow::{Context, Result, ensure};
@@ -18,6 +19,15 @@ pub(crate) fn cargo_command() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(repository_root());
     command
+}
+
+/// The resident memory of a process that runs, in bytes.
+pub(crate) fn resident_bytes(process: &Child) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{}/status", process.id()))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB"));
+    let kib = kib.context("the memory of the server is not known")?.trim().parse::<u64>()?;
+    Ok(kib * 1024)
 }
 
 /// Runs a program to its end. Any exit status other than success is an error.

@@ -1,13 +1,14 @@
 //! A server that runs beside a task, and is stopped with it.
 
 use std::{
-    fs,
     io::{BufRead, BufReader, Read},
     process::{Child, Command, Stdio},
     thread,
 };
 
 use anyhow::{Context, Result, bail};
+
+use crate::process::resident_bytes;
 
 /// A server, which is stopped when this is dropped.
 pub(crate) struct ServingProgram {
@@ -54,11 +55,7 @@ impl ServingProgram {
 
     /// Its resident memory in bytes.
     pub(crate) fn resident_bytes(&self) -> Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| line.trim().strip_suffix("kB"));
-        let kib = kib.context("the memory of the server is not known")?.trim().parse::<u64>()?;
-        Ok(kib * 1024)
+        resident_bytes(&self.child)
     }
 }
 

@@ -4,7 +4,6 @@
 //! ahead of their calls.
 
 use std::{
-    fs,
     io::{BufRead, BufReader, Write},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     thread,
@@ -15,7 +14,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::{NeighbourRow, home::NeighbourHome, packages::Packages};
-use crate::dist;
+use crate::{dist, process::resident_bytes};
 
 /// Starts of each server. They take turns, so that noise affects all alike.
 const STARTS: usize = 20;
@@ -35,7 +34,7 @@ const PREPARED_LIMITS: &str = "limits = { prepared-instances = 2 }";
 struct ServerFigures {
     first_results: Vec<Duration>,
     calls: Vec<Duration>,
-    resident_kib: u64,
+    resident_bytes: u64,
 }
 
 /// Builds the program as it is released, and measures all in one run.
@@ -95,14 +94,14 @@ fn measure_calls(command: Command, figures: &mut ServerFigures) -> Result<()> {
         figures.calls.push(begin.elapsed());
     }
     thread::sleep(REST);
-    figures.resident_kib = server.resident_kib()?;
+    figures.resident_bytes = resident_bytes(&server.child)?;
     Ok(())
 }
 
 impl ServerFigures {
     fn into_row(mut self, name: &str) -> NeighbourRow {
         let [first, call] = [&mut self.first_results, &mut self.calls].map(|times| median(times));
-        let resident = self.resident_kib / 1024;
+        let resident = self.resident_bytes >> 20;
         let detail = format!(
             "first result {first:.1?}, a call {call:.1?} (p50), {resident} MiB resident at rest"
         );
@@ -168,13 +167,6 @@ impl EchoServer {
     fn send(&mut self, message: &Value) -> Result<()> {
         self.input.write_all(format!("{message}\n").as_bytes())?;
         Ok(self.input.flush()?)
-    }
-
-    fn resident_kib(&self) -> Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| line.trim().strip_suffix("kB"));
-        kib.context("the memory of the server is not known")?.trim().parse().map_err(Into::into)
     }
 }
 
