@@ -214,11 +214,10 @@ fn check_private(info: &Metadata, own_uid: u32) -> Result<(), FileProblem> {
         true => OF_ALL | OF_GROUP_BUT_READ,
         false => OF_ALL | OF_GROUP,
     };
-    match () {
-        () if uid != own_uid && uid != 0 => Err(FileProblem::ForeignOwner { uid }),
-        () if mode & forbidden != 0 => Err(FileProblem::Exposed { mode }),
-        () => Ok(()),
+    if uid != own_uid && uid != 0 {
+        return Err(FileProblem::ForeignOwner { uid });
     }
+    if mode & forbidden != 0 { Err(FileProblem::Exposed { mode }) } else { Ok(()) }
 }
 
 #[cfg(test)]

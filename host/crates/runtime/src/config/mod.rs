@@ -364,6 +364,18 @@ pub(crate) fn expand_home(text: &str, env: &Env) -> PathBuf {
     }
 }
 
+/// Checks a path of the configuration that may not depend on the working folder.
+///
+/// # Errors
+///
+/// A sentence that says that the path is not absolute.
+pub(crate) fn check_absolute(path: &Path) -> Result<(), String> {
+    match path.is_absolute() {
+        true => Ok(()),
+        false => Err(format!("{} is not an absolute path", path.display())),
+    }
+}
+
 impl std::fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Env, expand_home};
+use super::{Env, check_absolute, expand_home};
 
 /// The `[serve]` table.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -42,10 +42,7 @@ impl ServeSettings {
 
 fn absolute_path(path: &str, env: &Env) -> Result<PathBuf, String> {
     let path = expand_home(path, env);
-    match path.is_absolute() {
-        true => Ok(path),
-        false => Err(format!("{} is not an absolute path", path.display())),
-    }
+    check_absolute(&path).map(|()| path)
 }
 
 #[cfg(test)]

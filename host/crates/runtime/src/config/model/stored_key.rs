@@ -10,7 +10,7 @@ use sallyport_contract::Secret;
 use sallyport_policy::SecretSource;
 
 use crate::{
-    config::{Env, expand_home, file::ModelEntry},
+    config::{Env, check_absolute, expand_home, file::ModelEntry},
     secrets::Vault,
 };
 
@@ -60,10 +60,8 @@ pub(in crate::config) fn read_stored_key(
     source: &SecretSource,
     env: &Env,
 ) -> Result<Secret, String> {
-    if let SecretSource::File(path) = source
-        && !path.is_absolute()
-    {
-        return Err(format!("{} is not an absolute path", path.display()));
+    if let SecretSource::File(path) = source {
+        check_absolute(path)?;
     }
     Vault::new(env.clone()).get(name, source).map_err(|error| error.to_string())
 }
