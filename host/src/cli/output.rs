@@ -326,6 +326,11 @@ impl CliOutput {
     }
 }
 
+/// A number of things, by the name of one: `1 session`, `2 sessions`.
+pub(super) fn format_count(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
 /// Escapes sentences, each line after an indent.
 fn message_lines(indent: &str, sentences: &str, style: Style) -> Vec<StyledLine> {
     let escaped = text::escape_multiline(sentences);

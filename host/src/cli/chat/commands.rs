@@ -22,7 +22,7 @@ use super::{
     lists,
     view::{self, note_lines, pair_line},
 };
-use crate::cli::{exit::CommandFailure, file_attachments, setup};
+use crate::cli::{exit::CommandFailure, file_attachments, output::format_count, setup};
 
 /// Most characters of a pinned input that are shown.
 const PINNED_CHARS_MAX: usize = 60;
@@ -314,12 +314,8 @@ fn help_lines(entry: Option<&'static slash::SlashCommandEntry>) -> Vec<StyledLin
 fn format_usage(usage: &TurnUsage) -> String {
     let cost = usage.cost.map_or_else(|| "price not known".to_owned(), format_dollars);
     let (answers, calls) =
-        (format_count(usage.answers, "answer"), format_count(usage.calls, "call"));
+        (format_count(usage.answers.into(), "answer"), format_count(usage.calls.into(), "call"));
     format!("{} tokens, {cost}, {answers}, {calls}", total_tokens(&usage.tokens))
-}
-
-fn format_count(count: u32, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// Formats an amount with at least two decimals, and with as many as it needs.

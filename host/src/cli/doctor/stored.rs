@@ -8,7 +8,10 @@ use sallyport_store::{
     sessions::SessionFilter,
 };
 
-use super::{super::setup, DoctorCheck, folder_bytes};
+use super::{
+    super::{output::format_count, setup},
+    DoctorCheck, folder_bytes,
+};
 
 /// What the check of the database found.
 pub(super) struct DatabaseFinding {
@@ -58,7 +61,7 @@ fn describe_database(status: &DatabaseStatus) -> String {
             format!("tables of version {found}; the next use migrates them to version {newest}")
         }
         SchemaState::Current { version } => {
-            format!("tables of version {version}, {sessions} sessions")
+            format!("tables of version {version}, {}", format_count(*sessions, "session"))
         }
     };
     format!("{database}: PostgreSQL {server_version}, {tables}")

@@ -23,7 +23,7 @@ use serde_json::json;
 use super::{
     args::{ChatArgs, FileArgs, ModelArgs, OutputFormat, SessionArgs},
     exit::{CommandFailure, ExitStatus},
-    output::CliOutput,
+    output::{CliOutput, format_count},
     setup,
 };
 
@@ -119,7 +119,7 @@ async fn remove_sessions(
     for session in &sessions {
         out.print_note(&format!("{}  {}", session.id, text::escape_line(&session.title)));
     }
-    let question = format!("Delete {}?", format_count(sessions.len()));
+    let question = format!("Delete {}?", format_sessions(sessions.len()));
     if !consent.yes && !setup::ask_confirmation(&question, out)? {
         return Ok(ExitStatus::Done);
     }
@@ -128,7 +128,7 @@ async fn remove_sessions(
         store.memories.forget(LOCAL_USER, MemorySelection::Session(session.id.clone())).await?;
         undo::remove_copies(&settings.paths.undo_folder(), &session.id);
     }
-    out.print_line(&format!("{} removed.", format_count(sessions.len())));
+    out.print_line(&format!("{} removed.", format_sessions(sessions.len())));
     Ok(ExitStatus::Done)
 }
 
@@ -144,13 +144,10 @@ async fn prune_sessions(
     }
     let removed = history::prune_sessions(store, settings.sessions).await?;
     undo::remove_stale_copies(store, &settings.paths.undo_folder()).await;
-    out.print_line(&format!("{} removed.", format_count(removed)));
+    out.print_line(&format!("{} removed.", format_sessions(removed)));
     Ok(ExitStatus::Done)
 }
 
-fn format_count(sessions: usize) -> String {
-    match sessions {
-        1 => "1 session".to_owned(),
-        sessions => format!("{sessions} sessions"),
-    }
+fn format_sessions(sessions: usize) -> String {
+    format_count(sessions as u64, "session")
 }
