@@ -15,6 +15,7 @@ use super::{
     args::{CallArgs, OutputFormat},
     call_display, consent,
     exit::{CommandFailure, ExitStatus},
+    interrupt,
     observers::CallObservers,
     output::CliOutput,
     setup,
@@ -38,7 +39,7 @@ pub(super) async fn run_call_command(
     let report = tokio::select! {
         // Poll the signal first, so that it is handled from the first question on.
         biased;
-        () = setup::wait_for_interrupt() => Outcome::Cancelled.into(),
+        () = interrupt::wait_for_interrupt() => Outcome::Cancelled.into(),
         report = host.call(&principal, tool.clone(), args.arguments.clone()) => report,
     };
     let lookup_error = tool_lookup_error(&host, &tool, &report.outcome);

@@ -23,6 +23,7 @@ use super::{
     args::{OutputArgs, OutputFormat},
     completion::NameKind,
     exit::{CommandFailure, ExitStatus},
+    interrupt,
     observers::SideMessage,
     output::CliOutput,
     setup,
@@ -259,7 +260,7 @@ impl BrowserSignIn<'_> {
         sallyport_contract::services::UrlOpener::open_page(&browser, &address);
         let connected = tokio::select! {
             connected = login.finish(self.desk, service, LOCAL_USER, self.time_max) => connected?,
-            () = setup::wait_for_interrupt() => {
+            () = interrupt::wait_for_interrupt() => {
                 return Err(CommandFailure::new(ExitStatus::Interrupted, "stopped"));
             }
         };

@@ -27,6 +27,7 @@ mod exit;
 mod form;
 mod guided_setup;
 mod help;
+mod interrupt;
 mod listen;
 mod man;
 mod mcp;

@@ -12,8 +12,8 @@ use zeroize::Zeroizing;
 
 use super::{
     exit::{CommandFailure, ExitStatus},
+    interrupt,
     output::CliOutput,
-    setup,
 };
 
 /// Longest line that a terminal delivers, in bytes with its end. It silently drops the rest of a
@@ -28,7 +28,7 @@ pub(super) async fn read_secret(
     let bytes = tokio::select! {
         // Poll the signal first, so that the terminal is restored in any case.
         biased;
-        () = setup::wait_for_interrupt() => {
+        () = interrupt::wait_for_interrupt() => {
             out.print_note("interrupted");
             return Ok(None);
         }

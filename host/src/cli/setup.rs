@@ -14,14 +14,13 @@ use sallyport_runtime::{
 };
 use sallyport_session::RestoredSession;
 use sallyport_store::{HostStore, StoredSession, audit::HostUser};
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     consent,
     exit::{CommandFailure, ExitStatus},
     notices,
     observers::CallObservers,
-    output::{self, CliOutput},
+    output::CliOutput,
     telemetry,
 };
 
@@ -62,38 +61,6 @@ fn run_on_runtime<T>(
     // Do not wait: a guest's file operation may still block on a pipe.
     runtime.shutdown_background();
     result
-}
-
-/// Waits until the user or the system asks the program to stop: Ctrl-C, SIGTERM, SIGHUP, or a lost
-/// standard output.
-///
-/// The caller ends a running guest first, so that nothing of it is left behind.
-pub(super) async fn wait_for_interrupt() {
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        () = wait_for_termination() => {}
-    }
-}
-
-/// Waits until the system asks the program to stop, or until standard output is lost.
-pub(super) async fn wait_for_termination() {
-    tokio::select! {
-        () = wait_for_system_signal() => {}
-        () = output::wait_for_stdout_loss() => {}
-    }
-}
-
-async fn wait_for_system_signal() {
-    match (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
-        (Ok(mut terminate), Ok(mut hangup)) => {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = hangup.recv() => {}
-            }
-        }
-        // Without a handler the system's default action applies.
-        _ => std::future::pending().await,
-    }
 }
 
 /// Reads the configuration, and warns about ignored project files.

@@ -15,7 +15,7 @@ use sallyport_runtime::{
 };
 use sallyport_session::{FrontEndCommand, SessionEvent, SessionHandle, UnattendedConsent};
 use sallyport_terminal::slash;
-use tokio::sync::mpsc;
+use tokio::{signal::unix::SignalKind, sync::mpsc};
 
 use super::phone;
 use crate::cli::{
@@ -24,7 +24,7 @@ use crate::cli::{
     call_lines::ShownCalls,
     consent::{self, ShownQuestion},
     exit::{CommandFailure, ExitStatus},
-    file_attachments,
+    file_attachments, interrupt,
     observers::CallObservers,
     output::CliOutput,
     plugin_reload::{PluginReload, PluginReloader},
@@ -155,7 +155,8 @@ impl PlainChat<'_> {
     ) {
         let mut lines = read_lines();
         let mut more_lines = true;
-        let mut terminated = pin!(setup::wait_for_termination());
+        let mut ctrl_c = interrupt::SignalListener::new(SignalKind::interrupt());
+        let mut terminated = pin!(interrupt::wait_for_termination());
         match first_input {
             Some(line) => self.handle_line(line).await,
             None => self.show_prompt(),
@@ -188,7 +189,7 @@ impl PlainChat<'_> {
                     }
                     None => { more_lines = false; self.leave_after_turn().await; }
                 },
-                _ = tokio::signal::ctrl_c() => self.handle_interrupt().await,
+                () = ctrl_c.recv() => self.handle_interrupt().await,
                 () = &mut terminated, if !self.is_leaving => {
                     self.is_leaving = true;
                     self.send(FrontEndCommand::Cancel).await;

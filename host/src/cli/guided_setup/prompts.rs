@@ -5,8 +5,8 @@ use std::io;
 
 use crate::cli::{
     exit::{CommandFailure, ExitStatus},
+    interrupt,
     output::CliOutput,
-    setup,
 };
 
 /// What the user typed.
@@ -76,7 +76,7 @@ pub(super) async fn until_interrupt<T>(
 ) -> Result<T, CommandFailure> {
     tokio::select! {
         biased;
-        () = setup::wait_for_interrupt() => Err(interrupted_failure()),
+        () = interrupt::wait_for_interrupt() => Err(interrupted_failure()),
         result = steps => result,
     }
 }

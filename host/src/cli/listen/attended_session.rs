@@ -47,7 +47,7 @@ use crate::cli::{
     call_lines::ShownCalls,
     consent::{self, ShownQuestion},
     exit::{CommandFailure, ExitStatus},
-    run, setup,
+    interrupt, run,
 };
 
 /// Longest wait at the end for connections to close and for plugins to handle it.
@@ -149,7 +149,7 @@ impl<'a> AttendedSession<'a> {
             self.facts.skip_old_records().await;
         }
         let mut tasks = JoinSet::new();
-        let mut interrupt = pin!(setup::wait_for_interrupt());
+        let mut interrupt = pin!(interrupt::wait_for_interrupt());
         self.lines =
             (self.stdin_destination == StdinDestination::User).then(stdin::spawn_line_reader);
         let started = self.start_participants(&mut events, interrupt.as_mut()).await;

@@ -19,6 +19,7 @@ use super::{args::TestArgs, dev::OUTPUT_FOLDERS, find_only_plugin};
 use crate::cli::{
     args::OutputFormat,
     exit::{CommandFailure, ExitStatus},
+    interrupt::InterruptListener,
     output::CliOutput,
     setup,
 };
@@ -47,10 +48,11 @@ pub(super) async fn test_plugin(
     let file = read_cases(&cases_path)?;
     let is_text = args.output.output == OutputFormat::Text;
     let mut outcomes = Vec::new();
+    let mut interrupts = InterruptListener::new();
     for case in &file.cases {
         let outcome = tokio::select! {
             biased;
-            () = setup::wait_for_interrupt() => return Ok(ExitStatus::Interrupted),
+            () = interrupts.wait() => return Ok(ExitStatus::Interrupted),
             outcome = run_case(&tested, case, &settings.paths.cache) => outcome,
         };
         if is_text {

@@ -26,6 +26,7 @@ use super::{
 use crate::cli::{
     args::{OutputArgs, OutputFormat},
     exit::{CommandFailure, ExitStatus},
+    interrupt::InterruptListener,
     output::CliOutput,
     setup,
 };
@@ -53,6 +54,7 @@ pub(super) async fn develop_plugin(
     let project = PluginProject::open(&args.folder)?;
     let name = project.manifest.name.clone();
     confirm_place(settings, &project, args.yes, out)?;
+    let mut interrupts = InterruptListener::new();
     loop {
         let seen = look(&project.folder);
         match build_and_install(settings, &args.folder, out).await {
@@ -67,7 +69,7 @@ pub(super) async fn develop_plugin(
         out.print_note(&format!("Watching {}. Ctrl-C ends it.", project.folder.display()));
         tokio::select! {
             biased;
-            () = setup::wait_for_interrupt() => break,
+            () = interrupts.wait() => break,
             () = wait_for_change(&project.folder, seen) => {}
         }
     }

@@ -24,6 +24,7 @@ use super::{
     consent::TerminalConsent,
     events::ProgramEvent,
     exit::{CommandFailure, ExitStatus},
+    interrupt::InterruptListener,
     new_file,
     observers::CallObservers,
     output::CliOutput,
@@ -40,6 +41,7 @@ pub(super) use report::print_turn_end;
 struct RunSession<'a> {
     session: HostSession,
     events: Events,
+    interrupts: InterruptListener,
     run_recording: RunRecording,
     /// The source of hints about the policy. A recording has none.
     settings: Option<&'a HostSettings>,
@@ -107,6 +109,7 @@ async fn ask_question(
         Ok(RunSession {
             session,
             events,
+            interrupts: InterruptListener::new(),
             run_recording,
             settings: Some(&settings),
             has_ended_turn: false,
@@ -178,6 +181,7 @@ async fn replay_recording(
     let mut run_session = RunSession {
         session,
         events,
+        interrupts: InterruptListener::new(),
         run_recording: RunRecording::Replaying(session_replay),
         settings: None,
         has_ended_turn: false,
@@ -202,7 +206,7 @@ impl RunSession<'_> {
         loop {
             let event = tokio::select! {
                 event = self.events.recv() => event,
-                () = wait_for_cancel(&self.run_recording), if !is_cancelled => {
+                () = wait_for_cancel(&mut self.interrupts, &self.run_recording), if !is_cancelled => {
                     is_cancelled = true;
                     self.run_recording.record_cancel();
                     self.send(FrontEndCommand::Cancel).await?;
@@ -248,9 +252,9 @@ impl RunSession<'_> {
 }
 
 /// Waits until the turn is cancelled, by the user or by the recording.
-async fn wait_for_cancel(run_recording: &RunRecording) {
+async fn wait_for_cancel(interrupts: &mut InterruptListener, run_recording: &RunRecording) {
     tokio::select! {
-        () = setup::wait_for_interrupt() => {}
+        () = interrupts.wait() => {}
         () = run_recording.wait_for_cancel() => {}
     }
 }

@@ -23,6 +23,7 @@ use super::{
 };
 use crate::cli::{
     exit::{CommandFailure, ExitStatus},
+    interrupt::InterruptListener,
     observers::{CallObservers, SideMessage},
     output::CliOutput,
     setup::{self, PluginsOfSession, SessionHost},
@@ -37,6 +38,7 @@ pub(super) struct SelftestSession {
     settings: HostSettings,
     session: HostSession,
     events: Events,
+    interrupts: InterruptListener,
     /// Messages other than answers.
     side_messages: mpsc::UnboundedReceiver<SideMessage>,
     _folder: TempDir,
@@ -74,9 +76,15 @@ impl SelftestSession {
             receives_notices: false,
         });
         match started {
-            Ok((session, events)) => {
-                Ok(Self { host, settings, session, events, side_messages, _folder: folder })
-            }
+            Ok((session, events)) => Ok(Self {
+                host,
+                settings,
+                session,
+                events,
+                interrupts: InterruptListener::new(),
+                side_messages,
+                _folder: folder,
+            }),
             Err(error) => {
                 let audit = setup::close_host(host, out).await;
                 Err(audit.check_complete().err().unwrap_or_else(|| error.into()))
@@ -95,7 +103,7 @@ impl SelftestSession {
         loop {
             let event = tokio::select! {
                 event = self.events.recv() => event,
-                () = setup::wait_for_interrupt() => return Ok(None),
+                () = self.interrupts.wait() => return Ok(None),
             };
             match event {
                 Some(SessionEvent::TurnEnded { reason, .. }) => {
