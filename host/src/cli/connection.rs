@@ -334,7 +334,7 @@ fn row_json(service: &AccountService, of: Option<&ConnectionFacts>) -> Value {
     })
 }
 
-/// Who the account belongs to, as the service says.
+/// Who the account belongs to, according to the service.
 pub(super) fn account_text(facts: &ConnectionFacts) -> String {
     text::escape_line(facts.account())
 }

@@ -59,7 +59,7 @@ fn read_field(field: &FormField, out: &CliOutput) -> Option<Option<Value>> {
 ///
 /// # Errors
 ///
-/// The line does not fit. The text says why.
+/// The line does not fit. The text has the reason.
 pub(super) fn typed_value(field: &FormField, line: &str) -> Result<Option<Value>, String> {
     let value = field.read_typed(line).map_err(|error| error.to_string())?;
     if let Some(value) = &value {

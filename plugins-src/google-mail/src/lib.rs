@@ -34,7 +34,7 @@ struct Recipients {
     bcc: Vec<String>,
 }
 
-/// What the message says.
+/// The text of the message.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Content {

@@ -13,7 +13,7 @@ use sallyport_sdk::{
 
 use search::{MusicKind, PlayedMusic};
 
-/// How the service says that there is nothing to pause.
+/// How the service reports that there is nothing to pause.
 const NOTHING_PLAYS: &str = "Restriction violated";
 
 /// What to play.

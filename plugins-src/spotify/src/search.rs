@@ -65,7 +65,7 @@ impl MusicKind {
 }
 
 impl PlayedMusic {
-    /// The sentence that is said.
+    /// The sentence that is spoken.
     pub(crate) fn sentence(&self) -> String {
         match self.by.as_str() {
             "" => format!("Now playing {}.", self.name),

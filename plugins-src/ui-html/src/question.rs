@@ -74,7 +74,7 @@ impl Parts {
     }
 }
 
-/// Cuts a text to a length in bytes, and says how much is missing.
+/// Cuts a text to a length in bytes, and states how much is missing.
 pub(crate) fn cut(text: &str, bytes_max: usize) -> String {
     if text.len() <= bytes_max {
         return text.to_owned();

@@ -1,5 +1,5 @@
 //! Mistakes of authors, in the languages whose SDK has no test of its own that sees the whole build:
-//! each fails with a message that says what is wrong.
+//! each fails with a message about what is wrong.
 
 use std::fs;
 

@@ -29,7 +29,7 @@ const NO_EXTENSION: &str = "this extension of the sign-in is not offered";
 /// The contract with plugins has no questions of a plugin to the client's user or model.
 const NO_QUESTIONS: &str = "a plugin cannot ask the client for input; only an approval is asked";
 
-/// A tool says nothing about tasks; a call becomes one when it takes long.
+/// A tool does not mention tasks; a call becomes one when it takes long.
 const NO_TASK_NEEDED: &str = "no tool needs a task; a client without them waits";
 
 /// The scenarios that do not apply, with the reason. A name that ends in `*` is the beginning of

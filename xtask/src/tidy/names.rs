@@ -34,7 +34,7 @@ impl TypeNames {
         }
     }
 
-    /// Says which names are declared more than once.
+    /// Lists the names that are declared more than once.
     pub(super) fn breaches(&self) -> impl Iterator<Item = String> {
         let shared = self.0.iter().filter(|(name, files)| {
             files.len() > 1 && !DECLARED_PER_SYSTEM.contains(&name.as_str())

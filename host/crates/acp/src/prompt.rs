@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::rpc::RpcError;
 
-/// The type of a file of which the client says nothing.
+/// The type of a file that the client does not describe.
 const UNKNOWN_TEXT_TYPE: &str = "text/plain";
 
 /// A part of a prompt.

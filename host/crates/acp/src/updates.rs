@@ -17,7 +17,7 @@ const SHOWN_BYTES_MAX: usize = 64 << 10;
 /// Largest picture or sound of a result that the client receives, in bytes.
 const MEDIA_BYTES_MAX: usize = 8 << 20;
 
-/// Who says a text.
+/// The speaker of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChunkKind {
     User,

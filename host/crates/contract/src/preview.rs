@@ -30,7 +30,7 @@ pub struct RequestPreview {
 /// The body of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct BodyPreview {
-    /// What the plugin says that it is.
+    /// What the plugin claims to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
     /// How many bytes it has.

@@ -10,7 +10,7 @@ pub enum PromptQuery {
     /// One page of its prompts: the first one, or the one that `after` names. The answer's data is
     /// an [`OfferPage`](crate::OfferPage) of [`PromptSpec`].
     List {
-        /// What the page before said.
+        /// What the page before returned.
         after: Option<String>,
     },
     /// A prompt, filled in. The answer's data is a [`FilledPrompt`], and its further parts are the

@@ -10,12 +10,12 @@ pub enum ResourceQuery {
     /// One page of its resources: the first one, or the one that `after` names. The answer's data
     /// is a page with `items` of [`ResourceSpec`].
     List {
-        /// What the page before said.
+        /// What the page before returned.
         after: Option<String>,
     },
     /// One page of its templates. The answer's data is a page with `items` of [`ResourceTemplate`].
     Templates {
-        /// What the page before said.
+        /// What the page before returned.
         after: Option<String>,
     },
     /// The contents of a resource. The answer has them as its further parts.

@@ -14,7 +14,7 @@ pub const SPAN_ID_BYTES: usize = 8;
 /// Characters of a value of version 00: `00-TRACE-SPAN-FLAGS`.
 const VALUE_LENGTH: usize = 55;
 
-/// The flag that says that the caller records the trace.
+/// The flag of a trace that the caller records.
 const SAMPLED: u8 = 1;
 
 /// A trace, and the span in it that other spans are children of.

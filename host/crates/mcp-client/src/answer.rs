@@ -10,7 +10,7 @@ use serde_json::Value;
 pub enum ServerAnswer {
     /// The tool's result.
     Completed(ToolOutput),
-    /// The tool says that it failed.
+    /// The tool reports that it failed.
     Failed(String),
 }
 

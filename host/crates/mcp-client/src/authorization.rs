@@ -47,7 +47,7 @@ pub struct RegisteredApplication {
 /// How users sign in to a server.
 #[derive(Debug, Clone)]
 pub struct ServerAuthorization {
-    /// Who answers a sign-in, if the service says so.
+    /// Who answers a sign-in, if the service names it.
     pub issuer: Option<String>,
     /// Whether the service names itself in each answer to a sign-in (RFC 9207).
     pub requires_issuer: bool,

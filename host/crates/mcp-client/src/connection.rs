@@ -58,7 +58,7 @@ pub enum ServerError {
     Refused {
         /// Its words, made safe to show.
         message: String,
-        /// Whether it says that the arguments are wrong.
+        /// Whether it reports that the arguments are wrong.
         is_about_arguments: bool,
     },
     /// Its answer is not one to the request, or needs something that is not offered.

@@ -114,7 +114,7 @@ fn read_field(
     Ok(field)
 }
 
-/// What a schema says about a field.
+/// What a schema declares about a field.
 struct FieldParts {
     title: Option<String>,
     description: Option<String>,

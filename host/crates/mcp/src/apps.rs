@@ -24,7 +24,7 @@ const PAGE_TYPE: &str = "text/html;profile=mcp-app";
 /// How the address of a page begins.
 const SCHEME: &str = "ui://";
 
-/// The key of what the extension says, in `_meta`.
+/// The key of the extension's data, in `_meta`.
 const META_KEY: &str = "ui";
 
 /// Whether a client shows pages.

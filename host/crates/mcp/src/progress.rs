@@ -14,7 +14,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 /// earliest, and many start to count anew with each report.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
-/// The value of a call that is done, if the plugin says how far it has come.
+/// The value of a call that is done, if the plugin reports how far it has come.
 const PERCENT: f64 = 100.0;
 
 /// The least difference between two values.
@@ -45,7 +45,7 @@ impl ProgressReporter {
         self.send(None, Some(message)).await;
     }
 
-    /// Reports what the plugin says about how far it has come.
+    /// Reports how far the plugin has come, by its own account.
     pub(crate) async fn report_plugin(&mut self, progress: CallProgress) {
         let percent = progress.fraction.map(|fraction| fraction * PERCENT);
         self.value = percent.unwrap_or(0.0).max(self.value + STEP_MIN);

@@ -46,7 +46,7 @@ const POLL_EVERY_MS: u64 = 1000;
 /// Longest state of a task in words, in characters.
 const MESSAGE_CHARS_MAX: usize = 300;
 
-/// What a task says that was cut off.
+/// The message of a task that was cut off.
 const CUT_OFF: &str = "the program ended while the call ran. Whether the call had an effect is not \
 known; it was not made again";
 
@@ -288,7 +288,7 @@ fn cut_off() -> ErrorData {
     ErrorData::internal_error(CUT_OFF, None)
 }
 
-/// A plugin that broke is a failure of the task; a tool that failed has a result that says so.
+/// A plugin that broke is a failure of the task; a tool that failed has a result that reports it.
 fn task_outcome(report: &CallReport, tool: &ToolDescriptor) -> TaskOutcome {
     if let Outcome::Failed(failure) = &report.outcome
         && matches!(failure.kind, FailureKind::Trapped | FailureKind::Internal)
@@ -327,7 +327,7 @@ fn ended_payload(end: &TaskEnd) -> TaskPayload {
     }
 }
 
-/// An error as it was kept, or one that says that it was not.
+/// An error as it was kept, or one that states that none was kept.
 fn with_code(error: Map<String, Value>) -> Map<String, Value> {
     match error.contains_key("code") {
         true => error,

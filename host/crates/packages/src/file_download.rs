@@ -18,7 +18,7 @@ use crate::download::REDIRECTS_MAX;
 /// Maximum time of a whole download. A component of 64 MiB takes as long on a slow line.
 const DOWNLOAD_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 
-/// Maximum wait for the next part of a file. A server that says nothing for longer is gone.
+/// Maximum wait for the next part of a file. A server that sends nothing for longer is gone.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
 
 /// What a download may do.

@@ -50,7 +50,7 @@ pub(crate) fn answers(command: &mut Command) -> bool {
     ended.is_ok_and(|ended| ended.status.success() && !ended.stdout.is_empty())
 }
 
-/// Shows what a compiler has said, as it said it.
+/// Shows the output of a compiler, unchanged.
 pub(crate) fn show_message(text: &str) {
     // Without standard error there is nobody to read it.
     let _ = std::io::stderr().write_all(format!("{}\n", text.trim_end()).as_bytes());

@@ -113,7 +113,7 @@ pub(crate) enum DeniedKind {
     Process,
     /// The call itself.
     Call,
-    /// The plugin itself says that something was denied.
+    /// The plugin itself reports that something was denied.
     Other,
 }
 

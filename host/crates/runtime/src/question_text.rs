@@ -75,7 +75,7 @@ fn question_lines(request: &ApprovalRequest) -> Vec<String> {
     lines
 }
 
-/// The first line of the question of a server. It says who reads the answer.
+/// The first line of the question of a server. It names who reads the answer.
 pub fn form_title(call: &RequestedCall) -> String {
     format!("The MCP server of {} asks you. It reads what you answer.", call.tool.plugin)
 }

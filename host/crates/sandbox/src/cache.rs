@@ -326,7 +326,7 @@ fn map_verified(engine: &wasmtime::Engine, path: &Path) -> Option<Component> {
     if is_intact(path) { map_component(engine, path) } else { None }
 }
 
-/// The file beside compiled code that says what it has to be.
+/// The file beside compiled code that describes what it has to be.
 #[derive(Serialize, Deserialize)]
 struct CodeSum {
     /// The hash of the code, in hexadecimal.

@@ -11,7 +11,7 @@ pub enum LoadError {
     /// The file could not be read.
     #[error("cannot read {path}: {source}", path = path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    /// The file is not a component. The message says what it is instead.
+    /// The file is not a component. The message names what it is instead.
     #[error("{path} is {what}", path = path.display())]
     NotAComponent { path: PathBuf, what: String },
     /// The file is not the one whose digest is known.

@@ -24,7 +24,7 @@ pub(crate) struct PluginList {
 pub(crate) struct PluginSummary {
     name: PluginName,
     version: String,
-    /// What it is for, as its author says.
+    /// What it is for, according to its author.
     description: String,
     /// What runs it: component, script, …
     kind: &'static str,

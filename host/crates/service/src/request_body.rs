@@ -69,7 +69,7 @@ impl<S: Send + Sync, T: DeserializeOwned + JsonSchema> FromRequestParts<S> for Q
     }
 }
 
-/// The fields of a query. The schema says which are numbers.
+/// The fields of a query. The schema declares which are numbers.
 fn query_fields(query: &str, schema: &Schema) -> Result<Map<String, Value>, Problem> {
     let mut fields = Map::new();
     for (name, text) in form_urlencoded::parse(query.as_bytes()) {

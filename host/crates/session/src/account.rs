@@ -27,7 +27,7 @@ pub enum BudgetRefusal {
     Unreadable,
 }
 
-/// What an account says before a request.
+/// What an account decides before a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccountState {
     /// Whether money is limited, so that the price of the model must be known.

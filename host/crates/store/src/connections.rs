@@ -49,7 +49,7 @@ impl ConnectionStatus {
     }
 }
 
-/// Sealed tokens with what the service says of them. Times are in milliseconds since 1970.
+/// Sealed tokens with what the service reports about them. Times are in milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealedTokens {
     /// The access token.
@@ -77,7 +77,7 @@ pub struct NewConnection {
     pub plugin_name: String,
     /// The tokens.
     pub tokens: SealedTokens,
-    /// What the service says of the user, as JSON.
+    /// What the service reports about the user, as JSON.
     pub profile_data: String,
     /// When it was made, in milliseconds since 1970.
     pub created_at_ms: u64,

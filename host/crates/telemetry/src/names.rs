@@ -20,7 +20,7 @@ pub const SERVICE_VERSION: &str = "service.version";
 /// The field of our spans that holds the caller's place in a trace. It is never sent as a text.
 pub const TRACE_PARENT_FIELD: &str = "traceparent";
 
-/// The field of our spans that says in one word why an operation failed.
+/// The field of our spans with the reason, in one word, why an operation failed.
 pub const ERROR_FIELD: &str = "error";
 
 /// The attribute of [`ERROR_FIELD`].
@@ -304,7 +304,7 @@ pub const LOGS: &[LogRule] = &[
 /// The event of a notice of the program about itself.
 pub const NOTICE_EVENT: &str = "sallyport.notice";
 
-/// The attribute that says what a notice is about.
+/// The attribute with what a notice is about.
 pub const NOTICE_KIND: &str = "sallyport.notice.kind";
 
 const MODEL_FIELDS: &[(&str, &str)] = &[

@@ -64,7 +64,7 @@ pub(super) async fn confirm(question: &str, out: &CliOutput) -> Result<bool, Com
     Ok(answer.words().is_some_and(|answer| is_yes(&answer)))
 }
 
-/// Whether an answer says yes.
+/// Whether an answer is a yes.
 pub(super) fn is_yes(answer: &str) -> bool {
     ["y", "yes"].iter().any(|yes| answer.eq_ignore_ascii_case(yes))
 }

@@ -57,7 +57,7 @@ pub(in crate::cli) struct ProposedPolicyChange {
     after: String,
 }
 
-/// Shows a change of the user's policy. `None` if the policy says so already.
+/// Shows a change of the user's policy. `None` if the policy has it already.
 pub(in crate::cli) fn propose_change(
     settings: &HostSettings,
     edit: impl FnOnce(&str) -> Result<String, EditError>,

@@ -16,7 +16,7 @@ const CAUSE_LISTS: [&str; 2] = ["errors", "details"];
 pub struct FailedAnswer {
     /// The status.
     pub status: u16,
-    /// What the service says, or the status if it says nothing that is understood.
+    /// The message of the service, or the status if there is none that is understood.
     pub said: String,
     /// When to try again, as the end of a sentence; empty if the service does not say so.
     pub retry_text: String,

@@ -13,7 +13,7 @@ use super::{
 /// Most pages of one call. A model reads no more than that.
 const PAGES_MAX: u32 = 20;
 
-/// The pages of one call, unless the definition says otherwise.
+/// The pages of one call, unless the definition sets another number.
 const PAGES_DEFAULT: u32 = 3;
 
 /// Most characters of a service's own message.
@@ -63,7 +63,7 @@ pub struct ServiceAnswer {
     pub link: Option<String>,
     /// The seconds of the header `Retry-After`, or its date, as written.
     pub retry_after: Option<String>,
-    /// Whether a header says that no request is left (`X-RateLimit-Remaining: 0`).
+    /// Whether a header reports that no request is left (`X-RateLimit-Remaining: 0`).
     pub is_quota_used: bool,
     /// The body.
     pub body: Vec<u8>,

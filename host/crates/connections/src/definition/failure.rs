@@ -1,4 +1,4 @@
-//! What a definition says of results and failures.
+//! What a definition declares about results and failures.
 //!
 //! A key of `common_errors` fits a failure if it is the service's own code, the HTTP status, or a
 //! word for the kind of failure ([`WORDS`]). The first of these that fits is used.
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use sallyport_contract::FailureKind;
 
-/// What a definition says of results and failures.
+/// What a definition declares about results and failures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputGuidance {
     /// The message about a success, with `{placeholders}`.

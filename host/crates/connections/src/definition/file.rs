@@ -90,7 +90,7 @@ pub(super) struct RuleSection {
     pub(super) message: String,
 }
 
-/// What is said of results and failures.
+/// What is declared about results and failures.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GuidanceSection {

@@ -84,7 +84,7 @@ pub struct Action {
     pub names: ArgumentNames,
     /// Its author's limits and confirmations.
     pub rules: ActionRules,
-    /// What is said of its results and failures.
+    /// What is declared about its results and failures.
     pub guidance: OutputGuidance,
     /// The request that it sends; `None` if a component runs it.
     pub request: Option<RequestTemplate>,

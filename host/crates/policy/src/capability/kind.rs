@@ -263,7 +263,7 @@ pub(crate) trait EntryValue: Any + fmt::Debug + Send + Sync {
     fn to_toml(&self) -> String;
 }
 
-/// What one file says about a capability: an entry of a list, or the value of a switch.
+/// What one file declares about a capability: an entry of a list, or the value of a switch.
 #[derive(Debug, Clone)]
 pub(crate) struct CapabilityEntry {
     pub(crate) place: SourceLocation,

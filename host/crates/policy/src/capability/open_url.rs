@@ -41,7 +41,7 @@ use crate::{
 /// The key of rules about pages.
 pub(crate) const PAGE_RULE_KEY: &str = "open-url";
 
-/// The key that says whether the user is asked about a page.
+/// The key that decides whether the user is asked about a page.
 const DECISION_KEY: &str = "decision";
 
 /// The method of a browser.

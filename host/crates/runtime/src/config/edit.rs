@@ -45,7 +45,7 @@ pub enum KeyPlace {
     Keyring(String),
 }
 
-/// What the file says already that a new model would replace.
+/// What the file already sets that a new model would replace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplacedSetting {
     /// Its key: `default_model`, or `model.NAME`.

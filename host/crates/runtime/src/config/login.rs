@@ -19,7 +19,7 @@ const USER_CLAIM: &str = "sub";
 /// The claim that has the groups of the user, unless the configuration names another.
 const GROUPS_CLAIM: &str = "groups";
 
-/// Longest log-in, unless the configuration says: a working day.
+/// Longest log-in, unless the configuration sets another time: a working day.
 const LOGIN_TIME: Duration = Duration::from_secs(8 * 60 * 60);
 
 /// The name of the client's password in messages, and where it is removed from texts.
@@ -82,7 +82,7 @@ impl LoginSettings {
     ///
     /// # Errors
     ///
-    /// A sentence that says why the password cannot be read, or that it is in several places.
+    /// A sentence: the password cannot be read, or it is in several places.
     pub fn client_secret(&self, env: &Env) -> Result<Option<Secret>, String> {
         let file = self.client_secret_file.as_deref();
         let keyring = self.client_secret_keyring.as_deref();

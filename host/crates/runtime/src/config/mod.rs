@@ -368,7 +368,7 @@ pub(crate) fn expand_home(text: &str, env: &Env) -> PathBuf {
 ///
 /// # Errors
 ///
-/// A sentence that says that the path is not absolute.
+/// The path is not absolute. The error is a sentence.
 pub(crate) fn check_absolute(path: &Path) -> Result<(), String> {
     match path.is_absolute() {
         true => Ok(()),

@@ -25,7 +25,7 @@ impl ServeSettings {
     ///
     /// # Errors
     ///
-    /// A sentence that says that the path is not absolute.
+    /// The path is not absolute. The error is a sentence.
     pub fn certificate_path(&self, env: &Env) -> Result<PathBuf, String> {
         absolute_path(&self.certificate_file, env)
     }
@@ -34,7 +34,7 @@ impl ServeSettings {
     ///
     /// # Errors
     ///
-    /// A sentence that says that the path is not absolute.
+    /// The path is not absolute. The error is a sentence.
     pub fn key_path(&self, env: &Env) -> Result<PathBuf, String> {
         absolute_path(&self.key_file, env)
     }

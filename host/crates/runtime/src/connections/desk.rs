@@ -69,12 +69,12 @@ pub struct ConnectionFacts {
     pub has_refresh_token: bool,
     /// The permissions that it has.
     pub scope: String,
-    /// What the service says of the user.
+    /// What the service reports about the user.
     pub profile_data: serde_json::Value,
 }
 
 impl ConnectionFacts {
-    /// Who the account belongs to, as the service says. It is foreign text.
+    /// Who the account belongs to, according to the service. It is foreign text.
     pub fn account(&self) -> &str {
         let keys = ["email", "mail", "userPrincipalName", "login", "display_name", "name", "id"];
         let found = keys.iter().find_map(|key| self.profile_data[key].as_str());

@@ -27,7 +27,7 @@ pub enum CompileWait {
     /// Until every plugin is compiled or rejected, unless the configuration sets a time. A program
     /// that answers once needs this, because for its answer there is no later.
     OneAnswer,
-    /// Until every plugin is compiled or rejected, whatever the configuration says.
+    /// Until every plugin is compiled or rejected, whatever the configuration sets.
     Complete,
 }
 

@@ -96,7 +96,7 @@ pub(crate) struct McpServerPlugin {
     slot: Mutex<ServerSlot>,
 }
 
-/// What the policy says about a server.
+/// What the policy states about a server.
 #[derive(Clone, Copy)]
 pub(crate) struct ServerPolicy<'a> {
     pub(crate) grant: &'a Grant,

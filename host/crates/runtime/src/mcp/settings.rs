@@ -17,7 +17,7 @@ use url::Url;
 
 use crate::config::{Env, McpServerEntry, VariableText, display_address, expand_home};
 
-/// How long a server may take until it is ready, unless the configuration says otherwise. An
+/// How long a server may take until it is ready, unless the configuration sets another time. An
 /// interpreter with many packages needs several seconds on a busy machine.
 pub const START_TIME_DEFAULT: Duration = Duration::from_secs(30);
 

@@ -58,7 +58,7 @@ pub(crate) struct ServedConnection {
     /// The service, as people call it.
     name: String,
     status: ServedStatus,
-    /// Who the account belongs to, as the service says.
+    /// Who the account belongs to, according to the service.
     #[serde(skip_serializing_if = "Option::is_none")]
     account: Option<String>,
     /// The permissions that it has.

@@ -1,4 +1,4 @@
-//! A page that says one thing, for a browser that comes back from elsewhere.
+//! A page with one message, for a browser that comes back from elsewhere.
 
 use axum::response::Response;
 use http::StatusCode;
@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::assets::made_page;
 
-/// What the page says. The texts may be foreign.
+/// The text of the page. It may be foreign.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NoticePage<'a> {
     /// The title of the window.

@@ -50,7 +50,7 @@ pub(super) struct SignOnPlace {
     url: String,
 }
 
-/// Says whether users can log in at an identity server.
+/// Shows whether users can log in at an identity server.
 pub(super) async fn offer(State(service): State<Arc<Service>>) -> JsonReply<SignOnOffer> {
     let server = service.sign_on.as_ref().map(|sign_on| sign_on.server_name().to_owned());
     JsonReply(SignOnOffer { server })

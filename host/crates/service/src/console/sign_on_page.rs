@@ -9,12 +9,12 @@ use super::{
 };
 use crate::sign_on::SignOnRefusal;
 
-/// Says why a log-in failed, and what to do.
+/// Shows why a log-in failed, and what to do.
 pub(super) fn refused(refusal: &SignOnRefusal) -> Response {
     respond(refusal.status(), &format!("{refusal}."), refusal.hint())
 }
 
-/// Says that an address failed too often.
+/// Shows that an address failed too often.
 pub(super) fn blocked() -> Response {
     let why = "Too many failed log-ins came from your address.";
     let mut page = respond(StatusCode::TOO_MANY_REQUESTS, why, "Try again in a minute.");

@@ -229,7 +229,7 @@ impl SessionReplay {
         self.lock_state().recording.schedule.will_cancel(line)
     }
 
-    /// Ends an admitted call as the tape says.
+    /// Ends an admitted call as the recording does.
     async fn replay_run(&self, call: &AdmittedCall) -> CallReport {
         match self.next_report(call) {
             Err(problem) => *to_call_report(problem),

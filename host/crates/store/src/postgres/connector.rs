@@ -27,9 +27,9 @@ pub(super) struct Connector {
 /// What is heard on a channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// The connection listens. What was said before is lost.
+    /// The connection listens. What was announced before is lost.
     Begun,
-    /// A transaction said this.
+    /// A transaction announced this.
     Word(String),
 }
 

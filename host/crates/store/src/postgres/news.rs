@@ -1,5 +1,6 @@
-//! News of messages: whoever stores one for a user says so, and the machines on which the user has a
-//! session look at once (`LISTEN` and `NOTIFY`). Without a connection, they look from time to time.
+//! News of messages: a machine that stores one for a user announces it, and the machines on which
+//! the user has a session look at once (`LISTEN` and `NOTIFY`). Without a connection, they look from
+//! time to time.
 
 use std::{
     sync::{
@@ -82,7 +83,7 @@ async fn listen_for_ever(connector: Connector, channel: String, heard: broadcast
     }
 }
 
-/// Says that a message for a user is stored, as soon as the transaction is committed.
+/// Announces that a message for a user is stored, as soon as the transaction is committed.
 pub(super) async fn tell(tx: &Tx<'_>, user: &str) -> Result<(), PgError> {
     let sql = "SELECT pg_notify(current_schema() || $1, $2)";
     tx.execute(sql, &[&format!("_{CHANNEL}"), &user_word(user)]).await.map(drop)

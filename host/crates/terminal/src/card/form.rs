@@ -7,7 +7,7 @@ use crate::style::StyledLine;
 
 const DIM: Style = Style::new().dimmed();
 
-/// The title of the card. It says who reads the answer.
+/// The title of the card. It names who reads the answer.
 pub(super) fn form_title(tool: &ToolId) -> String {
     format!("the MCP server of {} asks you", tool.plugin)
 }

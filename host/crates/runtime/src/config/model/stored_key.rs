@@ -54,7 +54,7 @@ pub(in crate::config) fn stored_key_path(file: Option<&str>, env: &Env) -> Optio
 ///
 /// # Errors
 ///
-/// A sentence that says why the key cannot be read.
+/// A sentence with the reason why the key cannot be read.
 pub(in crate::config) fn read_stored_key(
     name: &str,
     source: &SecretSource,

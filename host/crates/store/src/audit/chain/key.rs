@@ -70,7 +70,7 @@ impl AuditKey {
         Self { chain, seal: blake3::derive_key(SEAL_PURPOSE, &chain) }
     }
 
-    /// The id of the key, which says nothing of the key itself.
+    /// The id of the key, which reveals nothing of the key itself.
     #[cfg(feature = "postgres")]
     pub(crate) fn id(&self) -> String {
         Hash::from_bytes(blake3::derive_key(ID_PURPOSE, &self.chain)).to_string()
