@@ -10,6 +10,7 @@ use std::{
 };
 
 use sallyport_untrusted_file::FileStamp;
+use tokio::time::{Instant, sleep_until};
 
 /// How often the files are looked at, unless the watcher is to be quicker.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -27,42 +28,49 @@ pub struct PluginWatch {
     lock_file: PathBuf,
     /// The files when the plugins were last loaded.
     loaded: Vec<SeenFile>,
+    /// The files at the last look, if they differ from those.
+    changed: Option<Vec<SeenFile>>,
     look_every: Duration,
+    next_look: Instant,
 }
 
 impl PluginWatch {
     /// Watches folders of plugins, and the file that lists the accepted ones.
     pub fn new(folders: Vec<PathBuf>, lock_file: PathBuf) -> Self {
         let loaded = look(&folders, &lock_file);
-        Self { folders, lock_file, loaded, look_every: LOOK_EVERY }
+        let next_look = Instant::now() + LOOK_EVERY;
+        Self { folders, lock_file, loaded, changed: None, look_every: LOOK_EVERY, next_look }
     }
 
     /// Looks more often or less often.
     #[must_use]
     pub fn with_interval(self, look_every: Duration) -> Self {
-        Self { look_every, ..self }
+        Self { look_every, next_look: Instant::now() + look_every, ..self }
     }
 
     /// Waits until the files differ from those at the last call, and then stay the same for a
-    /// while, because a build writes a file in pieces. It may be dropped at any time.
+    /// while, because a build writes a file in pieces. It may be dropped at any time: the next call
+    /// goes on with what this one has seen.
     pub async fn wait_for_change(&mut self) {
-        let mut before = None;
         loop {
-            tokio::time::sleep(self.look_every).await;
+            sleep_until(self.next_look).await;
             let (folders, lock_file) = (self.folders.clone(), self.lock_file.clone());
             let seen = tokio::task::spawn_blocking(move || look(&folders, &lock_file)).await;
+            self.next_look = Instant::now() + self.look_every;
             let Ok(seen) = seen else { continue };
-            if seen != self.loaded && before.as_ref() == Some(&seen) {
+            let was_changed = self.changed.take();
+            if was_changed.as_ref() == Some(&seen) {
                 self.loaded = seen;
                 return;
             }
-            before = Some(seen);
+            self.changed = (seen != self.loaded).then_some(seen);
         }
     }
 
     /// Takes the files of this moment for known, because the plugins are about to be loaded.
     pub fn note_reload(&mut self) {
         self.loaded = look(&self.folders, &self.lock_file);
+        self.changed = None;
     }
 }
 
@@ -115,5 +123,19 @@ mod tests {
         check("an acceptance", &|| fs::write(&lock, "a").unwrap());
         check("a single file", &|| fs::write(file("clock.wasm"), "").unwrap());
         check("a removal", &|| fs::remove_dir_all(file("clock")).unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_change_was_not_seen_while_something_shorter_was_waited_for() {
+        let home = tempfile::tempdir().unwrap();
+        let folders = vec![home.path().to_owned()];
+        let look_every = Duration::from_millis(20);
+        let mut watch =
+            PluginWatch::new(folders, home.path().join("sallyport.lock")).with_interval(look_every);
+        fs::write(home.path().join("clock.wasm"), "").unwrap();
+        let begun = Instant::now();
+        while tokio::time::timeout(look_every / 2, watch.wait_for_change()).await.is_err() {
+            assert!(begun.elapsed() < Duration::from_secs(60));
+        }
     }
 }
