@@ -82,7 +82,7 @@ pub use memories::{
     EmbeddingVector, MemoryCriterion, MemoryMatch, MemoryQuery, MemoryQueryResult, MemorySelection,
     MemoryStore, NewMemory, StoredMemory, StoredMemoryKind, VisibleTurns,
 };
-pub use notices::{NoticeBatch, NoticeStore};
+pub use notices::{NoticeBatch, NoticeListener, NoticeStore};
 pub use presence::{OpenSession, SessionClaim, SessionPresence};
 pub use questions::{AnswerResult, QuestionStore, StoredAnswer, StoredQuestion};
 pub use sessions::{

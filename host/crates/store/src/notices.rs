@@ -40,6 +40,24 @@ impl NoticeBatch {
     }
 }
 
+/// Hears of messages that other processes store for a user.
+#[async_trait]
+pub trait NoticeListener: Send {
+    /// Waits until one may have been stored since the last time, also if the future was dropped in
+    /// between. A store that cannot tell waits for ever, so callers also look from time to time.
+    async fn wait_for_news(&mut self);
+}
+
+/// The listener of a store that cannot tell.
+struct SilentListener;
+
+#[async_trait]
+impl NoticeListener for SilentListener {
+    async fn wait_for_news(&mut self) {
+        std::future::pending().await
+    }
+}
+
 /// The waiting messages. Every method fails if the database cannot be used.
 #[async_trait]
 pub trait NoticeStore: Send + Sync {
@@ -50,10 +68,9 @@ pub trait NoticeStore: Send + Sync {
     /// The message is too long.
     async fn store_notice(&self, user: &str, notice: &PluginNotice) -> Result<(), StoreError>;
 
-    /// Waits until another process may have stored a message for a user. A store that cannot tell waits
-    /// for ever, so callers also look from time to time.
-    async fn wait_for_news(&self, _user: &str) {
-        std::future::pending().await
+    /// Listens from now on for messages that other processes store for a user.
+    fn listen(&self, _user: &str) -> Box<dyn NoticeListener> {
+        Box::new(SilentListener)
     }
 
     /// Stores a message for a user that is shown `after` some time, at most five minutes. Until

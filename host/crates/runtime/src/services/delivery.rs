@@ -44,6 +44,8 @@ impl NotificationDelivery {
         let is_registered = self.register_presence().await;
         let (mut next_poll, mut next_heartbeat) =
             (Instant::now() + POLL_INTERVAL, Instant::now() + heartbeat_interval());
+        // It hears also of what is stored while something else is handled.
+        let mut news = self.store.notices.listen(&self.user);
         // Messages that waited for the session to be resumed are late.
         let mut result = self.deliver_waiting(true).await;
         while result.is_ok() {
@@ -55,9 +57,7 @@ impl NotificationDelivery {
                     }
                     None => Err(DeliveryStop),
                 },
-                () = self.store.notices.wait_for_news(&self.user) => {
-                    self.deliver_waiting(false).await
-                }
+                () = news.wait_for_news() => self.deliver_waiting(false).await,
                 () = sleep_until(next_poll) => {
                     next_poll = Instant::now() + POLL_INTERVAL;
                     self.deliver_waiting(false).await

@@ -3,13 +3,11 @@
 //! time to time.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
+use sallyport_contract::async_trait;
 use tokio::sync::broadcast;
 
 use super::{
@@ -19,6 +17,7 @@ use super::{
     transaction::Tx,
     values::hash_key,
 };
+use crate::notices::NoticeListener;
 
 /// The channel, below the name of the schema: tests share a database.
 const CHANNEL: &str = "notice";
@@ -42,19 +41,11 @@ impl Default for News {
 }
 
 impl News {
-    /// Waits until somebody may have stored a message for a user. Listens from the first call on.
-    pub(super) async fn wait(&self, database: &Arc<Database>, user: &str) {
-        let mut heard = self.heard.subscribe();
+    /// Listens for messages that are stored for a user. The first listener makes the connection.
+    pub(super) fn listen(&self, database: &Database, user: &str) -> UserNews {
+        let heard = self.heard.subscribe();
         self.begin(database);
-        let own = Heard::Word(user_word(user));
-        loop {
-            match heard.recv().await {
-                Ok(Heard::Begun) | Err(broadcast::error::RecvError::Lagged(_)) => return,
-                Ok(news) if news == own => return,
-                Ok(Heard::Word(_)) => {}
-                Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
-            }
-        }
+        UserNews { heard, own: Heard::Word(user_word(user)) }
     }
 
     fn begin(&self, database: &Database) {
@@ -69,6 +60,27 @@ impl News {
         // It ends with the threads of the database.
         if let Some(handle) = database.handle() {
             handle.spawn(listening);
+        }
+    }
+}
+
+/// What one user's listener hears, from its creation on.
+pub(super) struct UserNews {
+    heard: broadcast::Receiver<Heard>,
+    /// The news that are meant.
+    own: Heard,
+}
+
+#[async_trait]
+impl NoticeListener for UserNews {
+    async fn wait_for_news(&mut self) {
+        loop {
+            match self.heard.recv().await {
+                Ok(Heard::Begun) | Err(broadcast::error::RecvError::Lagged(_)) => return,
+                Ok(news) if news == self.own => return,
+                Ok(Heard::Word(_)) => {}
+                Err(broadcast::error::RecvError::Closed) => std::future::pending().await,
+            }
         }
     }
 }

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     error::StoreError,
     notices::{
-        NoticeBatch, NoticeStore, check_notice_length,
+        NoticeBatch, NoticeListener, NoticeStore, check_notice_length,
         pending::{self, LEASE_MS, Merge, PendingNotice, StoredNotice, audience_name},
     },
     sql_integer::to_sql_integer,
@@ -47,8 +47,8 @@ const COLUMNS: &str = "key, session_id, notice, count, process, lease_ms";
 
 #[async_trait]
 impl NoticeStore for PostgresStore {
-    async fn wait_for_news(&self, user: &str) {
-        self.news.wait(&self.database, user).await;
+    fn listen(&self, user: &str) -> Box<dyn NoticeListener> {
+        Box::new(self.news.listen(&self.database, user))
     }
 
     async fn store_notice(&self, user: &str, notice: &PluginNotice) -> Result<(), StoreError> {

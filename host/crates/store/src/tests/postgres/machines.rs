@@ -164,22 +164,22 @@ fn a_machine_hears_of_the_messages_of_its_users() {
     let other = fixture.reopen();
     let notice = crate::tests::notices::notice("s-1", "text", NoticeAudience::User);
     let tell = |user: &str| other.notices.store_notice(user, &notice).wait().unwrap();
-    let wait = |user: &str| fixture.store.notices.wait_for_news(user).wait();
-    // It listens from now on, whatever was said before.
-    wait("me");
+    let listen = |user: &str| fixture.store.notices.listen(user);
+    let mut mine = listen("me");
+    // The connection listens from now on, whatever was stored before.
+    mine.wait_for_news().wait();
+    let mut yours = listen("you");
     std::thread::scope(|scope| {
-        let (me, you) = (scope.spawn(|| wait("me")), scope.spawn(|| wait("you")));
-        while !me.is_finished() {
-            tell("me");
-        }
+        let you = scope.spawn(|| yours.wait_for_news().wait());
+        // What came before a wait counts, too.
+        tell("me");
+        mine.wait_for_news().wait();
         assert!(!you.is_finished());
-        while !you.is_finished() {
-            tell("you");
-        }
+        tell("you");
     });
     // A connection that was lost is made again, and what was missed is looked for.
     let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
         WHERE query LIKE 'LISTEN test_%' AND pid <> pg_backend_pid()";
     assert!(schema(&fixture).store.count_sql(end).wait().unwrap() > 0);
-    wait("me");
+    mine.wait_for_news().wait();
 }
