@@ -43,7 +43,7 @@ pub use json_protocol::JsonProtocolModel;
 pub use offline::{OfflineMatcher, ReachOf, ToolReach};
 use retry::RetryingModel;
 pub use tool_index::ToolIndex;
-pub use wire::ModelAdapter;
+pub use wire::{KeptMessages, ModelAdapter};
 
 /// Returns the model behind an endpoint. It does not connect before the first request.
 ///

@@ -50,7 +50,8 @@ impl Session {
         // Estimating reads the whole conversation, so it is skipped when no memory needs it.
         let estimated = (memory != MemoryMode::None).then(|| self.meter.estimate_tokens(&messages));
         let (tools, temperature) = (self.toolset.definitions(), self.options.temperature);
-        let request = ModelRequest { messages: &messages, tools, temperature };
+        let kept = Some(&self.kept_messages);
+        let request = ModelRequest { messages: &messages, tools, temperature, kept };
         let mut partial_text = String::new();
         let answer =
             stream_reply(&*self.model, request, self.client.event_sender(), &mut partial_text);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sallyport_contract::{ToolDescriptor, Toolbox, mangle::ToolNameCollision};
-use sallyport_model::{ChatModel, ModelToolDefinition, UserInputMessage};
+use sallyport_model::{ChatModel, KeptMessages, ModelToolDefinition, UserInputMessage};
 
 use super::{
     SessionOptions, SessionParts,
@@ -43,6 +43,8 @@ pub(super) struct Session {
     /// What the user spends over all sessions.
     pub(super) account: UserAccount,
     pub(super) meter: TokenMeter,
+    /// The conversation as it was written for the last request.
+    pub(super) kept_messages: KeptMessages,
     pub(super) client: ClientPort,
     /// No summary could be made in the current turn, so none is requested again.
     pub(super) summary_failed: bool,
@@ -82,6 +84,7 @@ impl Session {
             usage_tracker,
             account: UserAccount::new(account),
             meter: TokenMeter::new(),
+            kept_messages: KeptMessages::default(),
             client: ClientPort::new(channels, approvals),
             summary_failed: false,
             partial_reply: String::new(),

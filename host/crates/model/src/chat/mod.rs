@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::endpoint::ProviderProtocol;
+use crate::{endpoint::ProviderProtocol, wire::KeptMessages};
 
 pub use attachment::{AttachmentKind, FileAttachment};
 pub use error::ModelError;
@@ -123,6 +123,9 @@ pub struct ModelRequest<'a> {
     /// The sampling temperature, from 0 up; overrides the endpoint's. It is a wish: a model that
     /// takes none answers as usual.
     pub temperature: Option<f64>,
+    /// The messages of this conversation as they were last written. Without it, every message is
+    /// written for this request alone.
+    pub kept: Option<&'a KeptMessages>,
 }
 
 /// A model's reply to a request.

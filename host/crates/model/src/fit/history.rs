@@ -9,7 +9,7 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use super::names::PropertyNameMap;
+use super::{FittedTools, names::PropertyNameMap};
 use crate::{
     chat::{AssistantMessage, ChatMessage, ModelCallRequest, ToolResultMessage},
     wire::conversation::{is_safe_id, repair_arguments, safe_id, safe_name},
@@ -25,16 +25,52 @@ pub(super) fn repair_history<'a>(
     let mut changed: Option<Vec<ChatMessage>> = None;
     let mut ids = CallIdMap::default();
     for (at, message) in messages.iter().enumerate() {
-        let repaired = match message {
-            ChatMessage::Assistant(answer) => repair_answer(answer, origin, names, &mut ids),
-            ChatMessage::Tool(result) => self::repair_result(result, &ids),
-            ChatMessage::System { .. } | ChatMessage::User(_) => None,
-        };
-        if let Some(repaired) = repaired {
+        if let Some(repaired) = repair_message(message, origin, names, &mut ids) {
             changed.get_or_insert_with(|| messages.to_vec())[at] = repaired;
         }
     }
     changed.map_or(Cow::Borrowed(messages), Cow::Owned)
+}
+
+/// Repairs a conversation one message after another.
+#[derive(Default)]
+pub(crate) struct HistoryRepair {
+    names: HashMap<String, PropertyNameMap>,
+    ids: CallIdMap,
+}
+
+impl HistoryRepair {
+    /// Begins a conversation with these renamed properties.
+    pub(super) fn new(names: HashMap<String, PropertyNameMap>) -> Self {
+        Self { names, ids: CallIdMap::default() }
+    }
+
+    /// Returns true if these tools rename the same properties.
+    pub(crate) fn is_for(&self, fit: &FittedTools) -> bool {
+        self.names == fit.names
+    }
+
+    /// Repairs the next message; `None` if every server accepts it unchanged.
+    pub(crate) fn repair_message(
+        &mut self,
+        message: &ChatMessage,
+        origin: &str,
+    ) -> Option<ChatMessage> {
+        repair_message(message, origin, &self.names, &mut self.ids)
+    }
+}
+
+fn repair_message(
+    message: &ChatMessage,
+    origin: &str,
+    names: &HashMap<String, PropertyNameMap>,
+    ids: &mut CallIdMap,
+) -> Option<ChatMessage> {
+    match message {
+        ChatMessage::Assistant(answer) => repair_answer(answer, origin, names, ids),
+        ChatMessage::Tool(result) => repair_result(result, ids),
+        ChatMessage::System { .. } | ChatMessage::User(_) => None,
+    }
 }
 
 /// The ids of calls, and the replacements under which they are sent.

@@ -21,6 +21,7 @@ use crate::{
     chat::{ChatMessage, ModelCallRequest, ModelToolDefinition, OmittedContent},
     endpoint::{ModelEndpoint, ProviderProtocol},
 };
+pub(crate) use history::HistoryRepair;
 use names::PropertyNameMap;
 
 /// Longest tool description that OpenAI accepts, in characters.
@@ -132,6 +133,11 @@ impl FittedTools {
         origin: &str,
     ) -> Cow<'a, [ChatMessage]> {
         history::repair_history(messages, origin, &self.names)
+    }
+
+    /// Begins to repair a conversation message by message, as [`Self::fit_history`] does.
+    pub(crate) fn begin_repair(&self) -> HistoryRepair {
+        HistoryRepair::new(self.names.clone())
     }
 
     /// Restores the tool's own property names in the arguments of calls.

@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::{Map, Value, json, value::RawValue};
+use serde_json::{
+    Map, Value, json,
+    value::{RawValue, to_raw_value},
+};
 
 use super::{reply::CompletionAnswer, short_ids::IdShortener};
 use crate::{
@@ -12,7 +15,7 @@ use crate::{
         ModelRequest, ModelToolDefinition, UserInputMessage,
     },
     endpoint::{ModelEndpoint, ReasoningEffort},
-    wire::{LazySequence, PartialAnswer, WireFormat, conversation},
+    wire::{LazySequence, MessageWriter, PartialAnswer, WireFormat, conversation},
 };
 
 /// `chat/completions`.
@@ -74,10 +77,6 @@ impl WireFormat for ChatCompletionsFormat {
         tools: Option<&RawValue>,
     ) -> Vec<u8> {
         let origin = &endpoint.origin();
-        let (new_name, old_name) = match endpoint.is_at_domain(&NEW_LIMIT_DOMAINS) {
-            true => (endpoint.output_tokens_max, None),
-            false => (None, endpoint.output_tokens_max),
-        };
         let needs_short_ids = endpoint.is_at_domain(&SHORT_ID_DOMAINS);
         let messages = LazySequence(|| {
             let mut shortener = needs_short_ids.then(IdShortener::default);
@@ -89,23 +88,63 @@ impl WireFormat for ChatCompletionsFormat {
                 converted
             })
         });
-        let body = CompletionRequestBody {
-            model: endpoint.model.trim(),
-            messages,
-            stream: endpoint.stream,
-            stream_options: endpoint.stream.then_some(StreamOptions { include_usage: true }),
-            temperature: endpoint.temperature,
-            max_tokens: old_name,
-            max_completion_tokens: new_name,
-            reasoning_effort: endpoint.effort.map(ReasoningEffort::as_str),
-            tools,
-        };
-        serde_json::to_vec(&body).expect("JSON values can be written")
+        write_body(endpoint, messages, tools)
+    }
+
+    /// Short ids depend on the earlier messages, so a server that needs them gets every message
+    /// written anew.
+    fn message_writer<'a>(
+        &self,
+        endpoint: &'a ModelEndpoint,
+        tools: Option<&'a RawValue>,
+    ) -> Option<Box<dyn MessageWriter + 'a>> {
+        let writer = CompletionMessageWriter { endpoint, origin: endpoint.origin(), tools };
+        (!endpoint.is_at_domain(&SHORT_ID_DOMAINS)).then(|| Box::new(writer) as _)
     }
 
     fn begin_answer(&self) -> Box<dyn PartialAnswer> {
         Box::<CompletionAnswer>::default()
     }
+}
+
+/// Writes the messages of a request one by one.
+struct CompletionMessageWriter<'a> {
+    endpoint: &'a ModelEndpoint,
+    origin: String,
+    tools: Option<&'a RawValue>,
+}
+
+impl MessageWriter for CompletionMessageWriter<'_> {
+    fn message_json(&self, message: &ChatMessage) -> Box<RawValue> {
+        to_raw_value(&convert_message(message, &self.origin)).expect("a JSON value can be written")
+    }
+
+    fn body_with(&self, messages: &[Box<RawValue>]) -> Vec<u8> {
+        write_body(self.endpoint, messages, self.tools)
+    }
+}
+
+fn write_body(
+    endpoint: &ModelEndpoint,
+    messages: impl Serialize,
+    tools: Option<&RawValue>,
+) -> Vec<u8> {
+    let (new_name, old_name) = match endpoint.is_at_domain(&NEW_LIMIT_DOMAINS) {
+        true => (endpoint.output_tokens_max, None),
+        false => (None, endpoint.output_tokens_max),
+    };
+    let body = CompletionRequestBody {
+        model: endpoint.model.trim(),
+        messages,
+        stream: endpoint.stream,
+        stream_options: endpoint.stream.then_some(StreamOptions { include_usage: true }),
+        temperature: endpoint.temperature,
+        max_tokens: old_name,
+        max_completion_tokens: new_name,
+        reasoning_effort: endpoint.effort.map(ReasoningEffort::as_str),
+        tools,
+    };
+    serde_json::to_vec(&body).expect("JSON values can be written")
 }
 
 fn convert_message<'a>(message: &'a ChatMessage, origin: &str) -> Cow<'a, Value> {

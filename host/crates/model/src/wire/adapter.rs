@@ -16,8 +16,8 @@ use sallyport_contract::BoxFuture;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    AnswerContext, PartialAnswer, ProviderConnection, SerializedTools, SerializedToolsCache, auth,
-    connection, http, sse,
+    AnswerContext, MessageWriter, PartialAnswer, ProviderConnection, SerializedTools,
+    SerializedToolsCache, auth, connection, http, sse,
 };
 use crate::{
     anthropic::AnthropicFormat,
@@ -66,6 +66,16 @@ pub(crate) trait WireFormat: Debug + Send + Sync {
         request: ModelRequest<'_>,
         tools: Option<&RawValue>,
     ) -> Vec<u8>;
+
+    /// Returns a writer of single messages, for protocols that do not join them. What it writes can
+    /// be kept for later requests.
+    fn message_writer<'a>(
+        &self,
+        _endpoint: &'a ModelEndpoint,
+        _tools: Option<&'a RawValue>,
+    ) -> Option<Box<dyn MessageWriter + 'a>> {
+        None
+    }
 
     /// Returns an answer of which nothing has arrived.
     fn begin_answer(&self) -> Box<dyn PartialAnswer>;
@@ -145,14 +155,30 @@ impl ModelAdapter {
         written: &SerializedTools,
     ) -> Result<Response, ModelError> {
         let endpoint = self.with_temperature(request.temperature);
-        let messages = written.fit.fit_history(request.messages, &endpoint.origin());
-        let request = ModelRequest { messages: &messages, ..request };
-        let body = self.format.request_body(&endpoint, request, written.json.as_deref());
+        let body = self.request_body(&endpoint, request, written);
         let accept = match self.endpoint.stream {
             true => self.format.stream_type(),
             false => connection::JSON,
         };
         self.connection.post(body, accept).await
+    }
+
+    /// Returns the body of a request. Messages that were written before are copied if the request
+    /// brings them and the protocol can use them.
+    fn request_body(
+        &self,
+        endpoint: &ModelEndpoint,
+        request: ModelRequest<'_>,
+        written: &SerializedTools,
+    ) -> Vec<u8> {
+        let (origin, tools) = (endpoint.origin(), written.json.as_deref());
+        if let Some(kept) = request.kept
+            && let Some(writer) = self.format.message_writer(endpoint, tools)
+        {
+            return kept.write_body(request.messages, &written.fit, &origin, &*writer);
+        }
+        let messages = written.fit.fit_history(request.messages, &origin);
+        self.format.request_body(endpoint, ModelRequest { messages: &messages, ..request }, tools)
     }
 
     /// Returns the parts that the model is asked without and that have not been reported yet. Files
