@@ -52,9 +52,15 @@ pub trait SessionPresence: Send + Sync {
         now_ms: u64,
     ) -> Result<SessionClaim, StoreError>;
 
-    /// Sends a heartbeat for all sessions that this process has open. Each of them asks for it, so the
-    /// entries that had one a moment ago are left as they are.
-    async fn send_heartbeat(&self, now_ms: u64) -> Result<(), StoreError>;
+    /// Sends a heartbeat for a session that this process has open. An entry that is missing is made
+    /// again as by [`claim_session`](Self::claim_session): the session could not be recorded, or the
+    /// process was taken for dead.
+    async fn send_heartbeat(
+        &self,
+        user: &str,
+        session_id: &str,
+        now_ms: u64,
+    ) -> Result<SessionClaim, StoreError>;
 
     /// Records that this process has closed a session.
     async fn mark_closed(&self, session_id: &str) -> Result<(), StoreError>;

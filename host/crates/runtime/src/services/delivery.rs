@@ -41,7 +41,9 @@ struct DeliveryStop;
 impl NotificationDelivery {
     /// Delivers messages until the sender is dropped or the session ends.
     pub(super) async fn run_delivery(self, mut delivery_events: mpsc::Receiver<DeliveryEvent>) {
-        let is_registered = self.register_presence().await;
+        self.note_error(
+            self.store.presence.mark_open(&self.user, &self.session_id, now_ms()).await,
+        );
         let (mut next_poll, mut next_heartbeat) =
             (Instant::now() + POLL_INTERVAL, Instant::now() + heartbeat_interval());
         // It hears also of what is stored while something else is handled.
@@ -64,19 +66,19 @@ impl NotificationDelivery {
                 }
                 () = sleep_until(next_heartbeat) => {
                     next_heartbeat = Instant::now() + heartbeat_interval();
-                    self.note_error(self.store.presence.send_heartbeat(now_ms()).await);
+                    self.send_heartbeat().await;
                     Ok(())
                 }
             };
         }
-        if is_registered {
-            self.note_error(self.store.presence.mark_closed(&self.session_id).await);
-        }
+        self.note_error(self.store.presence.mark_closed(&self.session_id).await);
     }
 
-    async fn register_presence(&self) -> bool {
-        let marked = self.store.presence.mark_open(&self.user, &self.session_id, now_ms()).await;
-        self.note_error(marked).is_some()
+    /// Shows that the session is open. If another process has opened it, its next record tells this
+    /// session so.
+    async fn send_heartbeat(&self) {
+        let presence = &self.store.presence;
+        self.note_error(presence.send_heartbeat(&self.user, &self.session_id, now_ms()).await);
     }
 
     /// Takes the waiting messages and hands them over.

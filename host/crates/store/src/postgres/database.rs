@@ -27,8 +27,9 @@ use super::{
 };
 use crate::{address::DatabaseAddress, error::StoreError};
 
-/// Most connections of one process. A server has a hundred by default, for all its clients.
-const CONNECTIONS_MAX: usize = 8;
+/// Most connections of one process for its work. A server has a hundred by default, for all its
+/// clients.
+const CONNECTIONS_MAX: usize = 7;
 
 /// Threads for the work of transactions. They mostly wait for the server.
 const THREADS: usize = 2;
@@ -64,6 +65,9 @@ pub(crate) struct Database {
     schema: String,
     connector: Connector,
     pool: Pool,
+    /// One connection that nothing else uses. A lease must not end because transactions that wait
+    /// for a lock have all the others.
+    lease_pool: Pool,
     /// `Some` until it is dropped.
     runtime: Option<runtime::Runtime>,
     /// The id of the database, once it has the newest schema.
@@ -103,23 +107,11 @@ impl Database {
             .build()
             .map_err(|error| unusable(error.to_string()))?;
         let connector = Connector::new(&address).map_err(unusable)?;
-        let setup = format!("{SESSION_SQL} SET search_path = {schema};");
-        let pool = Pool::builder(connector.manager())
-            .max_size(CONNECTIONS_MAX)
-            .runtime(Runtime::Tokio1)
-            .wait_timeout(Some(CONNECT_TIME_MAX))
-            .create_timeout(Some(CONNECT_TIME_MAX))
-            .post_create(Hook::async_fn(move |client, _| {
-                let setup = setup.clone();
-                Box::pin(
-                    async move { client.batch_execute(&setup).await.map_err(HookError::Backend) },
-                )
-            }))
-            .build()
-            .map_err(|error| unusable(error.to_string()))?;
+        let pool = |size| build_pool(&connector, schema, size).map_err(unusable);
+        let (pool, lease_pool) = (pool(CONNECTIONS_MAX)?, pool(1)?);
         let (ready, was_reached) = (OnceCell::new(), AtomicBool::new(false));
         let (runtime, schema) = (Some(runtime), schema.to_owned());
-        Ok(Self { address, schema, connector, pool, runtime, ready, was_reached })
+        Ok(Self { address, schema, connector, pool, lease_pool, runtime, ready, was_reached })
     }
 
     /// The address, without its password.
@@ -187,9 +179,29 @@ impl Database {
         args: &A,
         work: for<'t> fn(&'t Tx<'t>, &'t A) -> Work<'t, T>,
     ) -> Result<T, StoreError> {
+        self.run_over(&self.pool, access, args, work).await
+    }
+
+    /// Runs `work` like [`run`](Self::run) in a transaction that changes something, over the
+    /// connection for leases.
+    pub(super) async fn run_for_lease<T>(
+        &self,
+        work: for<'t> fn(&'t Tx<'t>, &'t ()) -> Work<'t, T>,
+    ) -> Result<T, StoreError> {
+        self.run_over(&self.lease_pool, Access::Write, &(), work).await
+    }
+
+    async fn run_over<A: Sync, T>(
+        &self,
+        pool: &Pool,
+        access: Access,
+        args: &A,
+        work: for<'t> fn(&'t Tx<'t>, &'t A) -> Work<'t, T>,
+    ) -> Result<T, StoreError> {
         let (begun, mut conflicts) = (Instant::now(), 0);
         loop {
-            let Failure { error, is_committing } = match self.run_once(access, args, work).await {
+            let ended = self.run_once(pool, access, args, work).await;
+            let Failure { error, is_committing } = match ended {
                 Ok(value) => {
                     self.was_reached.store(true, Ordering::Relaxed);
                     return Ok(value);
@@ -217,12 +229,14 @@ impl Database {
 
     async fn run_once<A: Sync, T>(
         &self,
+        pool: &Pool,
         access: Access,
         args: &A,
         work: for<'t> fn(&'t Tx<'t>, &'t A) -> Work<'t, T>,
     ) -> Result<T, Failure> {
         let before = |error: PgError| Failure { error, is_committing: false };
-        let mut client = self.client().await.map_err(before)?;
+        self.id().await.map_err(before)?;
+        let mut client = pool.get().await.map_err(|error| before(error.into()))?;
         let builder = client.build_transaction();
         let builder = match access {
             Access::Read => builder.isolation_level(IsolationLevel::RepeatableRead).read_only(true),
@@ -235,6 +249,22 @@ impl Database {
         committed.map_err(|error| Failure { error: error.into(), is_committing: true })?;
         Ok(value)
     }
+}
+
+/// Prepares connections with the settings of this store.
+fn build_pool(connector: &Connector, schema: &str, size: usize) -> Result<Pool, String> {
+    let setup = format!("{SESSION_SQL} SET search_path = {schema};");
+    Pool::builder(connector.manager())
+        .max_size(size)
+        .runtime(Runtime::Tokio1)
+        .wait_timeout(Some(CONNECT_TIME_MAX))
+        .create_timeout(Some(CONNECT_TIME_MAX))
+        .post_create(Hook::async_fn(move |client, _| {
+            let setup = setup.clone();
+            Box::pin(async move { client.batch_execute(&setup).await.map_err(HookError::Backend) })
+        }))
+        .build()
+        .map_err(|error| error.to_string())
 }
 
 impl Drop for Database {

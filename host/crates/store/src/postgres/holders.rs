@@ -13,12 +13,7 @@ use std::{
     time::Duration,
 };
 
-use super::{
-    database::{Access, Database},
-    error::PgError,
-    transaction::Tx,
-    values::Columns,
-};
+use super::{database::Database, error::PgError, transaction::Tx, values::Columns};
 use crate::process::{ProcessIdentity, ProcessLiveness};
 
 /// How often a lease is renewed. Renewing is one small write.
@@ -118,6 +113,6 @@ async fn renew_for_ever(database: Weak<Database>) {
         tokio::time::sleep(RENEW_EVERY).await;
         let Some(database) = database.upgrade() else { return };
         // The next one is tried anyway. Until then, the claims have their own numbers to be told by.
-        let _ = database.run(Access::Write, &(), |tx, ()| Box::pin(renew(tx))).await;
+        let _ = database.run_for_lease(|tx, ()| Box::pin(renew(tx))).await;
     }
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     error::StoreError,
-    presence::{HEARTBEAT_AGE_MS_MAX, HEARTBEAT_MS, OpenSession, SessionClaim, SessionPresence},
+    presence::{HEARTBEAT_AGE_MS_MAX, OpenSession, SessionClaim, SessionPresence},
     sql_integer::to_sql_integer,
 };
 
@@ -47,29 +47,27 @@ impl SessionPresence for PostgresStore {
     ) -> Result<SessionClaim, StoreError> {
         let named = [user, session_id].map(str::to_owned);
         self.write((named, self.hold(), now_ms), |tx, ([user, session_id], holder, now_ms)| {
-            Box::pin(async move {
-                // Or two that claim at once would both find nobody.
-                tx.lock("presence", session_id).await?;
-                remove_dead_processes(tx).await?;
-                if is_open_elsewhere(tx, session_id, holder, *now_ms).await? {
-                    return Ok(SessionClaim::OpenElsewhere);
-                }
-                insert_presence(tx, user, session_id, holder, *now_ms).await?;
-                Ok(SessionClaim::Claimed)
-            })
+            Box::pin(claim_in(tx, user, session_id, holder, *now_ms))
         })
         .await
     }
 
-    async fn send_heartbeat(&self, now_ms: u64) -> Result<(), StoreError> {
-        // The lease is renewed on its own.
-        self.write((self.hold(), now_ms), |tx, (holder, now_ms)| {
+    async fn send_heartbeat(
+        &self,
+        user: &str,
+        session_id: &str,
+        now_ms: u64,
+    ) -> Result<SessionClaim, StoreError> {
+        let named = [user, session_id].map(str::to_owned);
+        self.write((named, self.hold(), now_ms), |tx, ([user, session_id], holder, now_ms)| {
             Box::pin(async move {
-                let sql = "UPDATE presence SET beat_ms = $2
-                    WHERE process = $1 AND beat_ms NOT BETWEEN $3 AND $2";
-                let oldest_ms = to_sql_integer(now_ms.saturating_sub(HEARTBEAT_MS / 2));
-                let now_ms = to_sql_integer(*now_ms);
-                tx.execute(sql, &[holder, &now_ms, &oldest_ms]).await.map(drop)
+                // The lease is renewed on its own.
+                let sql = "UPDATE presence SET beat_ms = $3 WHERE session_id = $1 AND process = $2";
+                let values = (escape(session_id), to_sql_integer(*now_ms));
+                match tx.execute(sql, &[&values.0, holder, &values.1]).await? {
+                    0 => claim_in(tx, user, session_id, holder, *now_ms).await,
+                    _ => Ok(SessionClaim::Claimed),
+                }
             })
         })
         .await
@@ -93,6 +91,24 @@ impl SessionPresence for PostgresStore {
         })
         .await
     }
+}
+
+/// Adds this process, unless another one that runs has the session open.
+async fn claim_in(
+    tx: &Tx<'_>,
+    user: &str,
+    session_id: &str,
+    holder: &str,
+    now_ms: u64,
+) -> Result<SessionClaim, PgError> {
+    // Or two that claim at once would both find nobody.
+    tx.lock("presence", session_id).await?;
+    remove_dead_processes(tx).await?;
+    if is_open_elsewhere(tx, session_id, holder, now_ms).await? {
+        return Ok(SessionClaim::OpenElsewhere);
+    }
+    insert_presence(tx, user, session_id, holder, now_ms).await?;
+    Ok(SessionClaim::Claimed)
 }
 
 /// Adds this process, with a lease.

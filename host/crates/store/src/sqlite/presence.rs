@@ -6,7 +6,7 @@ use sallyport_contract::async_trait;
 use super::SqliteStore;
 use crate::{
     error::StoreError,
-    presence::{HEARTBEAT_AGE_MS_MAX, HEARTBEAT_MS, OpenSession, SessionClaim, SessionPresence},
+    presence::{HEARTBEAT_AGE_MS_MAX, OpenSession, SessionClaim, SessionPresence},
     process::{self, ProcessIdentity, ProcessLiveness},
     sql_integer::{from_sql_integer, to_sql_integer},
 };
@@ -40,23 +40,26 @@ impl SessionPresence for SqliteStore {
         now_ms: u64,
     ) -> Result<SessionClaim, StoreError> {
         let (user, session_id) = (user.to_owned(), session_id.to_owned());
-        self.write(move |connection| {
-            remove_dead_processes(connection)?;
-            if is_open_elsewhere(connection, &session_id, now_ms)? {
-                return Ok(SessionClaim::OpenElsewhere);
-            }
-            insert_presence(connection, &user, &session_id, now_ms).map(|()| SessionClaim::Claimed)
-        })
-        .await
+        self.write(move |connection| claim_in(connection, &user, &session_id, now_ms)).await
     }
 
-    async fn send_heartbeat(&self, now_ms: u64) -> Result<(), StoreError> {
-        let sql = "UPDATE presence SET beat_ms = ?2
-            WHERE process = ?1 AND beat_ms NOT BETWEEN ?3 AND ?2";
-        let oldest_ms = to_sql_integer(now_ms.saturating_sub(HEARTBEAT_MS / 2));
-        let process = ProcessIdentity::current_process().to_string();
-        let values = (process, to_sql_integer(now_ms), oldest_ms);
-        self.write(move |connection| connection.execute(sql, values)).await.map(drop)
+    async fn send_heartbeat(
+        &self,
+        user: &str,
+        session_id: &str,
+        now_ms: u64,
+    ) -> Result<SessionClaim, StoreError> {
+        let (user, session_id) = (user.to_owned(), session_id.to_owned());
+        self.write(move |connection| {
+            let sql = "UPDATE presence SET beat_ms = ?3 WHERE session_id = ?1 AND process = ?2";
+            let process = ProcessIdentity::current_process().to_string();
+            let values = params![session_id, process, to_sql_integer(now_ms)];
+            match connection.execute(sql, values)? {
+                0 => claim_in(connection, &user, &session_id, now_ms),
+                _ => Ok(SessionClaim::Claimed),
+            }
+        })
+        .await
     }
 
     async fn mark_closed(&self, session_id: &str) -> Result<(), StoreError> {
@@ -68,6 +71,20 @@ impl SessionPresence for SqliteStore {
     async fn list_open(&self, now_ms: u64) -> Result<Vec<OpenSession>, StoreError> {
         self.read(move |connection| list_open_sessions(connection, now_ms)).await
     }
+}
+
+/// Adds this process, unless another one that runs has the session open.
+fn claim_in(
+    connection: &Connection,
+    user: &str,
+    session_id: &str,
+    now_ms: u64,
+) -> rusqlite::Result<SessionClaim> {
+    remove_dead_processes(connection)?;
+    if is_open_elsewhere(connection, session_id, now_ms)? {
+        return Ok(SessionClaim::OpenElsewhere);
+    }
+    insert_presence(connection, user, session_id, now_ms).map(|()| SessionClaim::Claimed)
 }
 
 fn insert_presence(

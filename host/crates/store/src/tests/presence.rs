@@ -35,11 +35,38 @@ fn a_process_that_beats_no_more_does_not_count_for_long() {
     presence.mark_open("me", "s-2", NOW_MS).wait().unwrap();
     let is_open = |now_ms| presence.is_open("s-1", now_ms).wait().unwrap();
     assert!(is_open(NOW_MS + 40_000) && !is_open(NOW_MS + 40_001));
-    presence.send_heartbeat(NOW_MS + 60_000).wait().unwrap();
+    presence.send_heartbeat("me", "s-1", NOW_MS + 60_000).wait().unwrap();
     assert!(is_open(NOW_MS + 100_000) && !is_open(NOW_MS + 100_001));
-    assert_eq!(presence.list_open(NOW_MS + 60_000).wait().unwrap().len(), 2);
     // The clock steps back.
     assert!(is_open(NOW_MS - 1_000_000));
+}
+
+#[test]
+fn a_session_that_was_left_behind_stayed_open_with_the_heartbeats_of_others() {
+    let fixture = Fixture::new();
+    let presence = &fixture.store.presence;
+    presence.mark_open("me", "s-1", NOW_MS).wait().unwrap();
+    presence.mark_open("me", "s-2", NOW_MS).wait().unwrap();
+    presence.send_heartbeat("me", "s-1", NOW_MS + 60_000).wait().unwrap();
+    assert_eq!(presence.list_open(NOW_MS + 60_000).wait().unwrap(), [open("s-1", "me")]);
+}
+
+#[test]
+fn a_session_whose_entry_was_lost_was_never_open_again() {
+    for (is_open_elsewhere, want) in
+        [(false, SessionClaim::Claimed), (true, SessionClaim::OpenElsewhere)]
+    {
+        let fixture = Fixture::new();
+        let presence = &fixture.store.presence;
+        let beat = || presence.send_heartbeat("me", "s-1", NOW_MS).wait().unwrap();
+        if is_open_elsewhere {
+            presence.mark_open("me", "s-1", NOW_MS).wait().unwrap();
+            fixture.hand_over("presence", Other::Elsewhere);
+        }
+        assert_eq!((beat(), beat()), (want, want));
+        assert_eq!(presence.list_open(NOW_MS).wait().unwrap(), [open("s-1", "me")]);
+        assert_eq!(fixture.count("SELECT count(*) FROM presence"), 1);
+    }
 }
 
 #[test]
