@@ -300,6 +300,7 @@ impl ClientPort {
             PortInput::Request(SessionRequest::FindResult(number, reply)) => {
                 let _ = reply.send(journal_writer.find_result(number).await);
             }
+            PortInput::Request(SessionRequest::RetryJournal) => journal_writer.retry(self).await,
             PortInput::TimeUp { time_max } => {
                 self.refuse_all().await;
                 return Err(Interrupt::TimeUp { time_max });
@@ -371,7 +372,15 @@ impl ClientPort {
         })
     }
 
-    /// Sends a plugin's message to the front ends, once it is recorded.
+    /// Counts plugin messages that are safe in the journal.
+    pub(super) fn count_notices(&self, added: usize) {
+        self.notice_counter.send_if_modified(|count| {
+            *count += added as u64;
+            added > 0
+        });
+    }
+
+    /// Sends a plugin's message to the front ends, once it is recorded or its journal fails.
     async fn record_notice(
         &mut self,
         mut notice: services::PluginNotice,
@@ -383,7 +392,6 @@ impl ClientPort {
         journal_writer
             .write_records(&[JournalRecord::Noticed { notice: notice.clone() }], self)
             .await;
-        self.notice_counter.send_modify(|count| *count += 1);
         self.undelivered_notices.push(notice.clone());
         self.emit(SessionEvent::Noticed { notice }).await;
     }

@@ -75,4 +75,6 @@ pub(super) enum SessionRequest {
     Snapshot(oneshot::Sender<Result<SessionSnapshot, JournalError>>),
     /// Looks up a kept result by its number.
     FindResult(u64, oneshot::Sender<Result<ResultLookup, JournalError>>),
+    /// Writes again what a failing journal missed.
+    RetryJournal,
 }

@@ -46,12 +46,15 @@ pub mod toolset;
 pub mod transcript;
 mod turn;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use sallyport_contract::{Toolbox, TraceParent, mangle::ToolNameCollision};
 use sallyport_model::ChatModel;
 use serde::{Deserialize, Serialize};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::timeout,
+};
 
 pub use account::{AccountState, BudgetRefusal, SpendingAccount};
 pub use approval::{ApprovalSender, PendingApprovals, UnattendedConsent};
@@ -79,6 +82,9 @@ const REQUESTS_WAITING_MAX: usize = 64;
 /// Events that may wait for a slow front end before the session itself waits. This is a screenful
 /// of streamed words, so a short pause of the reader does not stop the model.
 const EVENTS_WAITING_MAX: usize = 256;
+
+/// How often a failing journal is tried again for a message that only its sender has.
+const JOURNAL_RETRY_PAUSE: Duration = Duration::from_secs(30);
 
 /// Most tokens, by estimate, that the definitions of all tools may take before the model gets a
 /// search instead. It is a small part of a model's context, and more tools than a model
@@ -263,19 +269,23 @@ impl SessionHandle {
         self.requests.send(request).await.map_err(|_| SessionEndedError)
     }
 
-    /// Waits until the session has recorded `count` plugin messages since it started, see
-    /// [`FrontEndCommand::Notice`]. Before that, only their senders have them.
+    /// Waits until `count` plugin messages since the session started are safe in its journal, see
+    /// [`FrontEndCommand::Notice`]. Before that, only their senders have them. A journal that fails
+    /// is tried again from time to time.
     ///
     /// # Errors
     ///
-    /// The session has ended and has recorded fewer.
+    /// The session has ended, and fewer are safe.
     pub async fn wait_for_notices(&self, count: u64) -> Result<(), SessionEndedError> {
         let mut notice_count = self.notice_count.clone();
-        notice_count
-            .wait_for(|notice_count| *notice_count >= count)
-            .await
-            .map(drop)
-            .map_err(|_| SessionEndedError)
+        loop {
+            let recorded = notice_count.wait_for(|notice_count| *notice_count >= count);
+            match timeout(JOURNAL_RETRY_PAUSE, recorded).await {
+                Ok(recorded) => return recorded.map(drop).map_err(|_| SessionEndedError),
+                // A session that is busy tries it when it has time.
+                Err(_) => drop(self.requests.try_send(SessionRequest::RetryJournal)),
+            }
+        }
     }
 }
 

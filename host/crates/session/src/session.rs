@@ -104,6 +104,8 @@ impl Session {
             }
         }
         self.finish_recall_jobs().await;
+        // The last turn may have ended while nothing could be written.
+        self.log.journal_mut().retry(&self.client).await;
     }
 
     /// Takes the tools of this moment, which stay the same for a whole turn.

@@ -106,11 +106,20 @@ impl JournalWriter {
         if records.is_empty() {
             return;
         }
-        let ends_turn =
-            records.iter().any(|record| matches!(record, JournalRecord::TurnEnded { .. }));
+        // Nobody but its sender has a message of a plugin, and it may be the last thing for long.
+        let is_urgent = |record: &JournalRecord| {
+            matches!(record, JournalRecord::TurnEnded { .. } | JournalRecord::Noticed { .. })
+        };
         self.unwritten.extend(records.iter().cloned());
         // A failing journal is retried once a turn, each time with everything that it missed.
-        if !self.is_failing || ends_turn {
+        if !self.is_failing || records.iter().any(is_urgent) {
+            self.flush(client).await;
+        }
+    }
+
+    /// Tries again to write what a failing journal missed.
+    pub(super) async fn retry(&mut self, client: &ClientPort) {
+        if self.is_failing {
             self.flush(client).await;
         }
     }
@@ -135,6 +144,9 @@ impl JournalWriter {
     async fn flush(&mut self, client: &ClientPort) {
         match self.journal.write_records(self.unwritten.clone()).await {
             Ok(()) => {
+                let is_notice =
+                    |record: &&JournalRecord| matches!(record, JournalRecord::Noticed { .. });
+                client.count_notices(self.unwritten.iter().filter(is_notice).count());
                 self.unwritten.clear();
                 self.is_failing = false;
             }

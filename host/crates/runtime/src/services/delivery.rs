@@ -10,10 +10,10 @@ use std::{
 
 use sallyport_contract::services::PluginNotice;
 use sallyport_session::{FrontEndCommand, SessionHandle};
-use sallyport_store::{HostStore, StoreError, presence::HEARTBEAT_MS};
+use sallyport_store::{HostStore, NoticeBatch, StoreError, presence::HEARTBEAT_MS};
 use tokio::{
     sync::mpsc,
-    time::{Instant, sleep_until},
+    time::{Instant, sleep_until, timeout},
 };
 
 use super::notification_hub::DeliveryEvent;
@@ -21,6 +21,9 @@ use crate::gate::{MessageSink, now_ms};
 
 /// How often a courier looks for messages that other processes stored.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
+
+/// How long the session may take to record its last messages.
+const LAST_RECORD_TIME_MAX: Duration = Duration::from_secs(1);
 
 pub(super) struct NotificationDelivery {
     /// The user whose messages it delivers.
@@ -38,6 +41,13 @@ pub(super) struct NotificationDelivery {
 /// The session or the sender is gone, so the courier stops.
 struct DeliveryStop;
 
+/// Messages that the session has, but not its journal yet. The store keeps them until then.
+struct UnrecordedBatch {
+    batch: NoticeBatch,
+    /// The number of messages that the session must have recorded.
+    delivered_count: u64,
+}
+
 impl NotificationDelivery {
     /// Delivers messages until the sender is dropped or the session ends.
     pub(super) async fn run_delivery(self, mut delivery_events: mpsc::Receiver<DeliveryEvent>) {
@@ -48,21 +58,31 @@ impl NotificationDelivery {
             (Instant::now() + POLL_INTERVAL, Instant::now() + heartbeat_interval());
         // It hears also of what is stored while something else is handled.
         let mut news = self.store.notices.listen(&self.user);
+        let mut unrecorded = None;
         // Messages that waited for the session to be resumed are late.
-        let mut result = self.deliver_waiting(true).await;
+        let mut result = self.deliver_waiting(&mut unrecorded, true).await;
         while result.is_ok() {
             result = tokio::select! {
                 word = delivery_events.recv() => match word {
-                    Some(DeliveryEvent::CheckStore) => self.deliver_waiting(false).await,
+                    Some(DeliveryEvent::CheckStore) => {
+                        self.deliver_waiting(&mut unrecorded, false).await
+                    }
                     Some(DeliveryEvent::Progress { call_id, progress }) => {
                         self.send_command(FrontEndCommand::Progress { call_id, progress }).await
                     }
                     None => Err(DeliveryStop),
                 },
-                () = news.wait_for_news() => self.deliver_waiting(false).await,
+                recorded = self.wait_until_recorded(&unrecorded) => match recorded {
+                    Ok(()) => {
+                        self.settle_batch(unrecorded.take()).await;
+                        self.deliver_waiting(&mut unrecorded, false).await
+                    }
+                    Err(DeliveryStop) => Err(DeliveryStop),
+                },
+                () = news.wait_for_news() => self.deliver_waiting(&mut unrecorded, false).await,
                 () = sleep_until(next_poll) => {
                     next_poll = Instant::now() + POLL_INTERVAL;
-                    self.deliver_waiting(false).await
+                    self.deliver_waiting(&mut unrecorded, false).await
                 }
                 () = sleep_until(next_heartbeat) => {
                     next_heartbeat = Instant::now() + heartbeat_interval();
@@ -71,6 +91,7 @@ impl NotificationDelivery {
                 }
             };
         }
+        self.settle_batch(unrecorded).await;
         self.note_error(self.store.presence.mark_closed(&self.session_id).await);
     }
 
@@ -81,8 +102,15 @@ impl NotificationDelivery {
         self.note_error(presence.send_heartbeat(&self.user, &self.session_id, now_ms()).await);
     }
 
-    /// Takes the waiting messages and hands them over.
-    async fn deliver_waiting(&self, is_late: bool) -> Result<(), DeliveryStop> {
+    /// Takes the waiting messages and hands them over, unless the last ones are not recorded yet.
+    async fn deliver_waiting(
+        &self,
+        unrecorded: &mut Option<UnrecordedBatch>,
+        is_late: bool,
+    ) -> Result<(), DeliveryStop> {
+        if unrecorded.is_some() {
+            return Ok(());
+        }
         let taken = self.store.notices.take_batch(&self.user, &self.session_id, now_ms()).await;
         let Some(mut batch) = self.note_error(taken).filter(|batch| !batch.is_empty()) else {
             return Ok(());
@@ -90,28 +118,39 @@ impl NotificationDelivery {
         if batch.discarded_count > 0 {
             (self.message_sink)(&format!("{} older messages were dropped", batch.discarded_count));
         }
-        if self.send_to_session(std::mem::take(&mut batch.notices), is_late).await.is_err() {
-            self.note_error(self.store.notices.release_batch(&batch).await);
-            return Err(DeliveryStop);
-        }
-        self.note_error(self.store.notices.confirm_shown(&batch).await);
-        Ok(())
-    }
-
-    /// Hands messages over, and returns once the session has recorded them. The store keeps them
-    /// until then.
-    async fn send_to_session(
-        &self,
-        notices: Vec<PluginNotice>,
-        is_late: bool,
-    ) -> Result<(), DeliveryStop> {
+        let notices = std::mem::take(&mut batch.notices);
         let count = notices.len() as u64;
         let delivered_count = self.delivered_count.fetch_add(count, Ordering::Relaxed) + count;
+        *unrecorded = Some(UnrecordedBatch { batch, delivered_count });
         for notice in notices {
             let notice = PluginNotice { late: notice.late || is_late, ..notice };
             self.send_command(FrontEndCommand::Notice(notice)).await?;
         }
-        self.handle.wait_for_notices(delivered_count).await.map_err(|_| DeliveryStop)
+        Ok(())
+    }
+
+    /// Waits until the session has recorded messages; for ever if it has all.
+    async fn wait_until_recorded(
+        &self,
+        unrecorded: &Option<UnrecordedBatch>,
+    ) -> Result<(), DeliveryStop> {
+        match unrecorded {
+            Some(UnrecordedBatch { delivered_count, .. }) => {
+                self.handle.wait_for_notices(*delivered_count).await.map_err(|_| DeliveryStop)
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Gives messages back that the session does not record in time.
+    async fn settle_batch(&self, unrecorded: Option<UnrecordedBatch>) {
+        let Some(UnrecordedBatch { batch, delivered_count }) = unrecorded else { return };
+        let recorded = self.handle.wait_for_notices(delivered_count);
+        let settled = match timeout(LAST_RECORD_TIME_MAX, recorded).await {
+            Ok(Ok(())) => self.store.notices.confirm_shown(&batch).await,
+            Ok(Err(_)) | Err(_) => self.store.notices.release_batch(&batch).await,
+        };
+        self.note_error(settled);
     }
 
     async fn send_command(&self, command: FrontEndCommand) -> Result<(), DeliveryStop> {

@@ -68,6 +68,18 @@ async fn whoever_brings_a_notice_learns_whether_it_is_written_down() {
     assert_eq!(within(handle.wait_for_notices(written as u64)).await, Ok(()));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_notice_counted_as_written_although_the_journal_had_failed() {
+    let mut talk = Talk::new(script(Vec::new()));
+    talk.records.is_failing.store(true, Ordering::SeqCst);
+    tell(&mut talk, "ding").await;
+    timeout(STUCK, talk.handle.wait_for_notices(1)).await.unwrap_err();
+    talk.records.is_failing.store(false, Ordering::SeqCst);
+    // It is written although nothing else happens in the session.
+    talk.handle.wait_for_notices(1).await.unwrap();
+    assert_eq!(talk.written(), ["began", "model scripted", "noticed timer ding"]);
+}
+
 #[tokio::test]
 async fn a_notice_is_no_turn_and_is_told_again_when_its_turn_is_taken_back() {
     let lines = vec![says("one"), Line::Fails(broken("x")), says("three"), says("four")];

@@ -139,3 +139,15 @@ async fn a_journal_that_fails_is_told_once_and_given_later_what_it_missed() {
     ];
     assert_eq!(talk.written(), [&OPENING[..], &expected].concat());
 }
+
+#[tokio::test]
+async fn a_last_turn_was_lost_although_the_journal_worked_again_when_the_session_ended() {
+    let mut talk = Talk::new(script(vec![says("one")]));
+    talk.records.is_failing.store(true, Ordering::SeqCst);
+    talk.turn("1").await;
+    talk.records.is_failing.store(false, Ordering::SeqCst);
+    talk.send(FrontEndCommand::Close).await;
+    while talk.events.recv().await.is_some() {}
+    let expected = ["user 1", "assistant one", "end answered"];
+    assert_eq!(talk.written(), [&OPENING[..], &expected].concat());
+}
