@@ -5,14 +5,17 @@ use sallyport_session::{
     Journal, JournalError, JournalRecord, ResultLookup, history, results::KEPT_BYTES_MAX,
 };
 use sallyport_store::{
-    HostStore, KeptResultLookup, NewKeptResult, NewRecord, NewSession, StoreError, StoredSession,
-    kept_results::RESULT_BYTES_MAX,
+    HostStore, KeptResultLookup, NewKeptResult, NewRecord, NewSession, StoreError, StoredRecord,
+    StoredSession, kept_results::RESULT_BYTES_MAX,
 };
 use serde_json::Value;
 use tokio::{sync::watch, task};
 
 use super::{prune_sessions, read_records, record_usage};
 use crate::{config::SessionRetention, gate::now_ms};
+
+/// How often an append is tried whose connection is lost before it is confirmed.
+const APPENDS_MAX: usize = 2;
 
 /// Maximum length of the model name in a session's row, in bytes. The name is for lists; the
 /// records keep it whole.
@@ -61,6 +64,10 @@ pub struct StoreJournal {
     origin: Option<SessionOrigin>,
     /// The number of records.
     count: u64,
+    /// An append that may be stored: the connection was lost before it was confirmed.
+    unconfirmed: Vec<NewRecord>,
+    /// How many of the first records of the next write are stored already.
+    stored_ahead: usize,
     /// Whether the session has no title yet. It gets one from the first user input.
     is_untitled: bool,
     /// The limits, until expired sessions are removed.
@@ -82,6 +89,8 @@ impl StoreJournal {
             id: origin.id.clone(),
             origin: Some(origin),
             count: 0,
+            unconfirmed: Vec::new(),
+            stored_ahead: 0,
             is_untitled: false,
             retention: Some(limits),
             is_superseded: watch::Sender::new(false),
@@ -100,6 +109,8 @@ impl StoreJournal {
             id: session.id.clone(),
             origin: None,
             count: session.records,
+            unconfirmed: Vec::new(),
+            stored_ahead: 0,
             is_untitled: false,
             retention: Some(limits),
             is_superseded: watch::Sender::new(false),
@@ -117,11 +128,63 @@ impl StoreJournal {
             self.origin = None;
             self.is_untitled = history::session_title(records).is_none();
         }
-        let at_ms = now_ms();
-        let rows = records.iter().map(|record| to_new_record(record, at_ms)).collect();
-        let sessions = &self.store.sessions;
-        self.count = sessions.append_records(&self.user, &self.id, self.count, rows).await?;
+        self.append_records(records).await?;
         self.update_listing(records).await;
+        Ok(())
+    }
+
+    /// Appends records, except for those that an append has stored which was not confirmed.
+    async fn append_records(&mut self, records: &[JournalRecord]) -> Result<(), StoreError> {
+        let mut outcome = Ok(());
+        for _ in 0..APPENDS_MAX {
+            self.find_unconfirmed().await?;
+            let rest = &records[self.stored_ahead.min(records.len())..];
+            let at_ms = now_ms();
+            let rows = || rest.iter().map(|record| to_new_record(record, at_ms)).collect();
+            let sessions = &self.store.sessions;
+            let appended = match rest.is_empty() {
+                true => Ok(self.count),
+                false => sessions.append_records(&self.user, &self.id, self.count, rows()).await,
+            };
+            match appended {
+                Ok(count) => {
+                    (self.count, self.stored_ahead) = (count, 0);
+                    return Ok(());
+                }
+                Err(error @ StoreError::OutcomeUnknown { .. }) => {
+                    self.unconfirmed = rows();
+                    outcome = Err(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        outcome
+    }
+
+    /// Finds out whether the last append is stored, if nobody knows. Otherwise the next one would
+    /// take its records for those of another process.
+    async fn find_unconfirmed(&mut self) -> Result<(), StoreError> {
+        if self.unconfirmed.is_empty() {
+            return Ok(());
+        }
+        let sessions = &self.store.sessions;
+        let session = sessions.get(&self.user, &self.id).await?;
+        let mut stored = Vec::new();
+        while stored.len() < self.unconfirmed.len() {
+            let page = sessions.read_page(&session, self.count + stored.len() as u64).await?;
+            if page.is_empty() {
+                break;
+            }
+            stored.extend(page);
+        }
+        let is_same = |(own, stored): (&NewRecord, &StoredRecord)| {
+            (&own.kind, &own.body, own.at_ms) == (&stored.kind, &stored.body, stored.at_ms)
+        };
+        let own = std::mem::take(&mut self.unconfirmed);
+        if stored.len() >= own.len() && own.iter().zip(&stored).all(is_same) {
+            self.count += own.len() as u64;
+            self.stored_ahead += own.len();
+        }
         Ok(())
     }
 

@@ -1,10 +1,18 @@
 //! Tests of sessions that are written to a store and read back.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
+use futures::FutureExt as _;
+use sallyport_contract::async_trait;
 use sallyport_model::{AssistantMessage, TokenCost, TokenUsage};
 use sallyport_session::{Journal, JournalRecord, restore_session};
-use sallyport_store::{HostStore, SessionFilter};
+use sallyport_store::{
+    HostStore, NewRecord, NewSession, SessionFilter, SessionSearchMatch, SessionStore, StoreError,
+    StoredRecord, StoredSession,
+};
 use tempfile::TempDir;
 
 use super::*;
@@ -100,6 +108,134 @@ async fn two_that_go_on_with_one_session_never_mix() {
     let error = here.write_records(vec![answer("from here")]).await.unwrap_err();
     assert!(error.message.contains("another process went on"), "{error}");
     assert_eq!(read_session(&store, "one").await, [input("hello"), answer("from there")]);
+}
+
+/// Sessions whose database loses the connection in the middle of appends.
+struct LostConnection {
+    inner: Arc<dyn SessionStore>,
+    /// Of each append to come, whether the records are stored; `None` if nothing is lost.
+    losses: Mutex<Vec<Option<bool>>>,
+}
+
+#[async_trait]
+impl SessionStore for LostConnection {
+    async fn append_records(
+        &self,
+        user: &str,
+        id: &str,
+        expected: u64,
+        records: Vec<NewRecord>,
+    ) -> Result<u64, StoreError> {
+        let loss = self.losses.lock().unwrap().pop().flatten();
+        if loss != Some(false) {
+            let count = self.inner.append_records(user, id, expected, records).await?;
+            if loss.is_none() {
+                return Ok(count);
+            }
+        }
+        Err(StoreError::OutcomeUnknown { database: "x".to_owned() })
+    }
+
+    async fn create(&self, session: NewSession) -> Result<(), StoreError> {
+        self.inner.create(session).await
+    }
+
+    async fn get(&self, user: &str, id: &str) -> Result<StoredSession, StoreError> {
+        self.inner.get(user, id).await
+    }
+
+    async fn read_page(
+        &self,
+        session: &StoredSession,
+        from: u64,
+    ) -> Result<Vec<StoredRecord>, StoreError> {
+        self.inner.read_page(session, from).await
+    }
+
+    async fn list(&self, filter: SessionFilter) -> Result<Vec<StoredSession>, StoreError> {
+        self.inner.list(filter).await
+    }
+
+    async fn find_by_prefix(&self, user: &str, prefix: &str) -> Result<StoredSession, StoreError> {
+        self.inner.find_by_prefix(user, prefix).await
+    }
+
+    async fn latest_session(
+        &self,
+        user: &str,
+        folder: Option<&str>,
+    ) -> Result<Option<StoredSession>, StoreError> {
+        self.inner.latest_session(user, folder).await
+    }
+
+    async fn search_records(
+        &self,
+        user: &str,
+        query: &str,
+        hits_max: usize,
+    ) -> Result<Vec<SessionSearchMatch>, StoreError> {
+        self.inner.search_records(user, query, hits_max).await
+    }
+
+    async fn rename(&self, user: &str, id: &str, title: &str) -> Result<(), StoreError> {
+        self.inner.rename(user, id, title).await
+    }
+
+    async fn switch_model(&self, user: &str, id: &str, model: &str) -> Result<(), StoreError> {
+        self.inner.switch_model(user, id, model).await
+    }
+
+    async fn fork(
+        &self,
+        user: &str,
+        from: &str,
+        records: u64,
+        id: &str,
+        at_ms: u64,
+    ) -> Result<(), StoreError> {
+        self.inner.fork(user, from, records, id, at_ms).await
+    }
+
+    async fn remove(&self, user: &str, id: &str) -> Result<(), StoreError> {
+        self.inner.remove(user, id).await
+    }
+
+    async fn prune(&self, before_ms: u64, keep_max: usize) -> Result<usize, StoreError> {
+        self.inner.prune(before_ms, keep_max).await
+    }
+}
+
+#[tokio::test]
+async fn an_append_that_was_not_confirmed_was_taken_for_that_of_another_process() {
+    // Whether the records of each unconfirmed append are stored, and whether the write succeeds.
+    let rows: [(&[bool], bool); 6] = [
+        (&[true], true),
+        (&[false], true),
+        (&[false, true], false),
+        (&[true, true], true),
+        (&[false, false], false),
+        (&[], true),
+    ];
+    for (losses, succeeds) in rows {
+        let (_folder, mut store) = store();
+        begin(&store, "one").write_records(vec![input("hello")]).await.unwrap();
+        let losses = losses.iter().rev().map(|is_stored| Some(*is_stored)).collect();
+        let inner = Arc::clone(&store.sessions);
+        store.sessions = Arc::new(LostConnection { inner, losses: Mutex::new(losses) });
+        let mut journal = resume(&store, "one", LIMITS).await;
+        let mut supersession = journal.supersession();
+        let mut unwritten = vec![answer("8848 m"), input("and how wide?")];
+        let is_written = journal.write_records(unwritten.clone()).await.is_ok();
+        assert_eq!(is_written, succeeds);
+        if is_written {
+            unwritten.clear();
+        }
+        unwritten.push(answer("wide"));
+        journal.write_records(unwritten).await.unwrap();
+        let want = [input("hello"), answer("8848 m"), input("and how wide?"), answer("wide")];
+        assert_eq!(read_session(&store, "one").await, want);
+        assert!(supersession.wait().now_or_never().is_none());
+    }
 }
 
 #[tokio::test]
