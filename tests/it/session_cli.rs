@@ -1,11 +1,13 @@
 //! Sessions that are kept: gone on with, looked at, forked, removed.
 
-use std::io::Write;
+use std::io::{BufRead as _, BufReader, Write};
 
 use sallyport_contract::LOCAL_USER;
 use serde_json::{Value, json};
 
-use crate::support::{Home, OpenAi, Reply, Terminal, patience::wait, transcript, warden::requests};
+use crate::support::{
+    Home, OpenAi, Reply, Terminal, home::finish, patience::wait, transcript, warden::requests,
+};
 
 fn home(model: &OpenAi) -> Home {
     Home::new().plugins(&["clock"]).env("OPENAI_BASE_URL", model.base_url())
@@ -50,6 +52,33 @@ fn a_session_goes_on_where_it_was_left() {
     let sessions = list(&home);
     assert_eq!((sessions.len(), &sessions[0]["turns"]), (1, &json!(3)));
     assert_eq!(sessions[0]["title"], "first");
+}
+
+#[test]
+fn a_session_that_another_program_had_open_was_answered_and_not_saved() {
+    let model = OpenAi::start(vec![Reply::Text("One."), Reply::Text("Two.")]);
+    let home = home(&model);
+    ask(&home, "first", &[]);
+    let session = id(&list(&home)[0]).to_owned();
+    let args = ["chat", "-m", "scripted", "--session", &session];
+    let mut chat = home.start(&args);
+    // The chat has the session open when it greets.
+    let mut greeting = BufReader::new(chat.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("/help for help") {
+        line.clear();
+        assert!(greeting.read_line(&mut line).unwrap() > 0, "the chat has ended");
+    }
+    let open = format!("another program has the session {session} open");
+    let fork = format!("sallyport session fork {session}");
+    for flags in [&["--session", session.as_str()][..], &["--continue"]] {
+        let args = [&["run", "-m", "scripted", "second"], flags].concat();
+        home.run(&args).ended(1).remarks(&[&open, &fork]);
+    }
+    assert_eq!(list(&home)[0]["turns"], 1);
+    finish(chat, &args).ended(0);
+    ask(&home, "third", &["--session", &session]);
+    assert_eq!(list(&home)[0]["turns"], 2);
 }
 
 #[test]

@@ -110,7 +110,9 @@ impl From<SessionError> for CommandFailure {
                 StoreError::SessionNotFound { .. } | StoreError::AmbiguousSessionPrefix { .. },
             )
             | SessionError::NothingToContinue => ExitStatus::Usage,
-            SessionError::Store(_) | SessionError::OtherUser => ExitStatus::Failed,
+            SessionError::Store(_)
+            | SessionError::OpenElsewhere { .. }
+            | SessionError::OtherUser => ExitStatus::Failed,
             SessionError::KeyMissing { .. } | SessionError::KeyUnreadable { .. } => {
                 ExitStatus::Credentials
             }

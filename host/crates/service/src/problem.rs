@@ -10,6 +10,8 @@ use sallyport_store::StoreError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::open_sessions::session_elsewhere;
+
 /// The media type.
 pub(crate) const PROBLEM_TYPE: &str = "application/problem+json";
 
@@ -260,6 +262,7 @@ impl From<SessionError> for Problem {
     fn from(error: SessionError) -> Self {
         match error {
             SessionError::Store(error) => error.into(),
+            SessionError::OpenElsewhere { .. } => session_elsewhere(),
             SessionError::KeyMissing { .. }
             | SessionError::KeyUnreadable { .. }
             | SessionError::Model(_) => {

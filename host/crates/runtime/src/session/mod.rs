@@ -35,6 +35,12 @@ pub enum SessionError {
     /// The store has no such session, or cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Another program that runs has the session open.
+    #[error("another program has the session {id} open")]
+    OpenElsewhere {
+        /// The session.
+        id: String,
+    },
     /// The configuration was made for another user than the one whose session it is.
     #[error("the session is of another user than its configuration")]
     OtherUser,
@@ -79,6 +85,9 @@ impl SessionError {
                 Some("`sallyport session list` shows which there are".to_owned())
             }
             Self::Store(error) => error.hint(),
+            Self::OpenElsewhere { id } => Some(format!(
+                "end it there first, or go on with a copy: sallyport session fork {id}"
+            )),
             Self::OtherUser => Some(
                 "open the session and make its configuration for the same principal".to_owned(),
             ),

@@ -7,11 +7,12 @@ use std::path::PathBuf;
 
 use sallyport_contract::Principal;
 use sallyport_session::{Journal, MemoryJournal, RestoredSession, restore_session};
-use sallyport_store::{HostStore, StoredSession};
+use sallyport_store::{HostStore, SessionClaim, StoredSession};
 
 use super::SessionError;
 use crate::{
     config::SessionRetention,
+    gate::now_ms,
     history::{self, SessionOrigin, StoreJournal, Supersession},
     host::new_session_id,
 };
@@ -52,7 +53,8 @@ pub struct OpenedSession {
 ///
 /// # Errors
 ///
-/// The user has no such session, the id is ambiguous, or the store cannot be used.
+/// The user has no such session, the id is ambiguous, another program has the session open, or the
+/// store cannot be used.
 pub async fn open_session(
     store: &HostStore,
     limits: SessionRetention,
@@ -134,6 +136,14 @@ async fn resume_session(
     session: StoredSession,
     limits: SessionRetention,
 ) -> Result<OpenedSession, SessionError> {
+    let (user, id) = (&session.user, &session.id);
+    // Without the store, the session could not be saved anyway, of which the user is told.
+    let claim = store.presence.claim_session(user, id, now_ms()).await;
+    if matches!(claim, Ok(SessionClaim::OpenElsewhere)) {
+        return Err(SessionError::OpenElsewhere { id: id.clone() });
+    }
+    // The program that had it open until now may have added records.
+    let session = store.sessions.get(user, id).await?;
     let past = restore_session(history::read_records(store, &session).await?);
     let journal = StoreJournal::resume_session(store.clone(), &session, limits);
     let opened = new_opened_session(&session.user, session.id, journal);
