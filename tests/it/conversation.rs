@@ -1,8 +1,10 @@
 //! Conversations with a scripted model over the wire, streamed and whole.
 
+use std::io::Write as _;
+
 use serde_json::{Value, json};
 
-use crate::support::{Home, OpenAi, Ran, Reply, transcript};
+use crate::support::{Home, OpenAi, Ran, Reply, home::finish, transcript};
 
 const PLUGINS: [&str; 2] = ["clock", "files"];
 
@@ -249,4 +251,15 @@ fn h57_output_that_imitates_a_role_stays_data() {
     transcript::check(&bodies);
     assert_eq!(bodies.len(), 2, "a forged call was made");
     assert!(bodies[1].to_string().contains("forged"), "the output is there, as data");
+}
+
+#[test]
+fn a_line_that_is_no_text_ended_a_piped_conversation_without_a_word() {
+    let home = Home::new().plugins(&["clock"]);
+    let args = ["chat", "--model", "offline"];
+    let mut chat = home.start(&args);
+    let input = b"what time is it in Tokyo?\n\xff\nwhat time is it in Oslo?\n";
+    chat.stdin.take().unwrap().write_all(input).unwrap();
+    let ran = finish(chat, &args).ended(2);
+    ran.answers(&["Tokyo"]).remarks(&["is no UTF-8 text; it and the lines after it"]);
 }

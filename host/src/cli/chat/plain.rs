@@ -3,7 +3,7 @@
 //! Reading a terminal blocks, so a separate thread reads the lines. A line is either input or the
 //! answer to a question, depending on what the session waits for.
 
-use std::{pin::pin, sync::Arc};
+use std::{io, pin::pin, sync::Arc};
 
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest, Outcome, services, text};
 use sallyport_model::{FileAttachment, ReplyDelta, UserInputMessage};
@@ -57,6 +57,8 @@ struct PlainChat<'a> {
     is_busy: bool,
     is_streamed: bool,
     is_leaving: bool,
+    /// Why the input cannot be read to its end.
+    input_failure: Option<CommandFailure>,
 }
 
 pub(super) async fn run_plain_chat(
@@ -133,8 +135,9 @@ async fn run_session(
         is_busy: false,
         is_streamed: false,
         is_leaving: false,
+        input_failure: None,
     };
-    chat.run_event_loop(&mut events, first_input).await;
+    let input_failure = chat.run_event_loop(&mut events, first_input).await;
     session.stop_listening().await;
     timekeeper.stop().await;
     drop(session);
@@ -144,15 +147,16 @@ async fn run_session(
             out.print_notice(&notice);
         }
     }
-    Ok(ExitStatus::Done)
+    input_failure.map_or(Ok(ExitStatus::Done), Err)
 }
 
 impl PlainChat<'_> {
+    /// Runs until the user leaves. Returns why the input could not be read to its end, if so.
     async fn run_event_loop(
         mut self,
         events: &mut mpsc::Receiver<SessionEvent>,
         first_input: Option<&str>,
-    ) {
+    ) -> Option<CommandFailure> {
         let mut lines = read_lines();
         let mut more_lines = true;
         let mut ctrl_c = interrupt::SignalListener::new(SignalKind::interrupt());
@@ -174,10 +178,10 @@ impl PlainChat<'_> {
                         }
                         self.show_event(event).await;
                     }
-                    None => return,
+                    None => return self.input_failure,
                 },
                 line = lines.recv(), if can_read_line => match line {
-                    Some(line) => {
+                    Some(Ok(line)) => {
                         let wants_more = |(_, request, asked): &(_, ApprovalRequest, ShownQuestion)| {
                             asked.must_show_rest(request, Some(&line))
                         };
@@ -187,7 +191,11 @@ impl PlainChat<'_> {
                         }
                         self.handle_line(&line).await;
                     }
-                    None => { more_lines = false; self.leave_after_turn().await; }
+                    ended => {
+                        more_lines = false;
+                        self.input_failure = ended.and_then(Result::err).map(input_failure);
+                        self.leave_after_turn().await;
+                    }
                 },
                 () = ctrl_c.recv() => self.handle_interrupt().await,
                 () = &mut terminated, if !self.is_leaving => {
@@ -196,7 +204,7 @@ impl PlainChat<'_> {
                 }
             }
             if self.is_leaving && !self.is_busy {
-                return;
+                return self.input_failure;
             }
         }
     }
@@ -349,12 +357,26 @@ impl PlainChat<'_> {
     }
 }
 
-fn read_lines() -> mpsc::Receiver<String> {
+/// The failure of a program whose input cannot be read to its end.
+fn input_failure(error: io::Error) -> CommandFailure {
+    let message = match error.kind() {
+        io::ErrorKind::InvalidData => {
+            "a line of standard input is no UTF-8 text; it and the lines after it are left out"
+                .to_owned()
+        }
+        _ => format!("standard input cannot be read: {error}"),
+    };
+    CommandFailure::new(ExitStatus::Usage, message)
+}
+
+/// Reads lines in a separate thread, because reading blocks. Ends with the input, after an error or
+/// at a line that is no text: what follows may belong to it.
+fn read_lines() -> mpsc::Receiver<io::Result<String>> {
     let (sender, lines) = mpsc::channel(LINES_WAITING_MAX);
     std::thread::spawn(move || {
-        for line in std::io::stdin().lines() {
-            let Ok(line) = line else { return };
-            if sender.blocking_send(line).is_err() {
+        for line in io::stdin().lines() {
+            let is_last = line.is_err();
+            if sender.blocking_send(line).is_err() || is_last {
                 return;
             }
         }
