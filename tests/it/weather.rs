@@ -214,3 +214,12 @@ fn only_what_can_be_learned_from_is_run() {
     }
     assert!(!home.path("policy.toml").exists());
 }
+
+#[test]
+fn files_that_a_plugin_itself_found_missing_were_not_learned() {
+    let home = Home::new().plugins(&["system-info"]);
+    let call = ["call", "system-info.get_system_info"];
+    let learn = [&["policy", "learn", "system-info", "--yes", "--"], &call[..]].concat();
+    home.run(&learn).ended(0).answers(&["/proc/meminfo", "Saved."]);
+    home.run(&call).ended(0);
+}

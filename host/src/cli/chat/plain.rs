@@ -253,9 +253,10 @@ impl PlainChat<'_> {
 
     fn show_tools(&self) {
         let tools = self.host.tools();
-        let lines = tools
-            .iter()
-            .map(|tool| format!("{}  {}", tool.id, text::escape_excerpt(&tool.description, 80)));
+        let lines = tools.iter().map(|tool| {
+            let head = tool.description.lines().next().unwrap_or_default();
+            format!("{}  {}", tool.id, text::escape_excerpt(head, 80))
+        });
         self.show_note(&lines.collect::<Vec<_>>().join("\n"));
     }
 

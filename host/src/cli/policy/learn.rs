@@ -152,8 +152,9 @@ async fn build_proposal(
         setup::load_selected_registry(settings, PluginSelection::Only(plugin.clone()), out).await?;
     let entry = registry.find_plugin(plugin.as_str()).map_err(CommandFailure::from)?;
     let policy = registry.gate().policy_store.current().policy;
+    let requested = entry.grant().requested_grants().additions;
     let (mut refusals, mut unclear) = (PluginRefusals::empty(), Vec::new());
-    let mut lacks_folder = false;
+    let (mut from_fixes, mut lacks_folder) = (Vec::new(), false);
     for denial in denials {
         let refused_access = RefusedAccess::from_denial(plugin, denial);
         // A refused path, or a refusal with a fix but no need, is about a path in no granted
@@ -164,12 +165,18 @@ async fn build_proposal(
         );
         match refused_access {
             Some(refused_access) => refusals.record_refusal(refused_access),
-            None => unclear.push(text::escape_line(&denial.to_string())),
+            None => match requested_fix(denial, &requested) {
+                Some(additions) => from_fixes.extend(additions),
+                None => unclear.push(text::escape_line(&denial.to_string())),
+            },
         }
     }
     let plugin_settings = settings.plugin_settings.get(plugin).cloned().unwrap_or_default();
     let mut proposal =
         refusals.build_proposal(entry.manifest(), &plugin_settings, &policy, Some(entry.digest()));
+    from_fixes.retain(|addition| !proposal.additions.contains(addition));
+    from_fixes.dedup();
+    proposal.additions.extend(from_fixes);
     unclear.dedup();
     proposal.unresolved.extend(unclear);
     let adds_folder =
@@ -177,6 +184,14 @@ async fn build_proposal(
     let folder = folder_command(entry.manifest()).filter(|_| lacks_folder && !adds_folder);
     registry.shutdown().await;
     Ok((proposal, folder))
+}
+
+/// Returns the grants that a refusal's fix names, if the plugin requests all of them as they are.
+fn requested_fix(denial: &Denial, requested: &[GrantAddition]) -> Option<Vec<GrantAddition>> {
+    let grants = &denial.fix.as_ref()?.grants;
+    let named = requested.iter().filter(|addition| grants.contains(&addition.to_fix_grant()));
+    let additions: Vec<_> = named.cloned().collect();
+    (!additions.is_empty() && additions.len() == grants.len()).then_some(additions)
 }
 
 /// Returns the command that grants a folder of the user's choice, if the manifest requests one.
