@@ -117,6 +117,21 @@ fn clock_home() -> Home {
 }
 
 #[test]
+fn a_session_beyond_the_limit_was_answered_as_a_failure_of_the_server() {
+    let server = HttpServer::start(&clock_home(), &[]);
+    let first = server.post("", &initialize());
+    assert!((1..64).all(|_| server.status("") == 200));
+    let refused = server.post("", &initialize());
+    assert_eq!(refused.status, 503, "{}", refused.body);
+    assert!(refused.head.contains("retry-after: 10"), "{}", refused.head);
+    let session = format!("Mcp-Session-Id: {}\r\n", first.session());
+    assert_eq!(server.post(&session, &list()).status, 200, "the others go on");
+    assert_eq!(server.send("DELETE", "/mcp", &session, b"").status, 204);
+    // Its place is free once its task has ended.
+    until("a place", || (server.status("") == 200).then_some(()));
+}
+
+#[test]
 fn only_this_machine_may_ask_by_its_own_names() {
     let home = clock_home();
     let server = HttpServer::start(&home, &[]);

@@ -43,6 +43,12 @@ const CONNECTION_LIMITS: HttpConnectionLimits =
 /// How long a client may take to send the body of a request.
 const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
+/// When a client may try again that found no place.
+const RETRY_AFTER_SECONDS: &str = "10";
+
+/// The header that names a session.
+const HEADER_SESSION_ID: &str = "mcp-session-id";
+
 /// The origins of pages that this machine serves itself, at any port.
 const LOCAL_ORIGINS: [&str; 6] = [
     "http://localhost:*",
@@ -73,8 +79,9 @@ pub async fn serve_http(
     let HttpEndpoint { listener, token } = endpoint;
     let closing = CancellationToken::new();
     let is_local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
-    let service = http_service(Arc::clone(&server), closing.clone(), is_local);
-    let guarded = Arc::new(GuardedService { service, token });
+    let places = Arc::new(Semaphore::new(SESSIONS_MAX));
+    let service = http_service(Arc::clone(&server), Arc::clone(&places), closing.clone(), is_local);
+    let guarded = Arc::new(GuardedService { service, places, token });
     let mut connections = HttpConnections::new(CONNECTION_LIMITS, closing.clone());
     let answer = move |request, _| {
         let guarded = Arc::clone(&guarded);
@@ -91,7 +98,12 @@ pub async fn serve_http(
     ConnectionEnd::Stopped
 }
 
-fn http_service(server: Arc<McpServer>, closing: CancellationToken, is_local: bool) -> HttpService {
+fn http_service(
+    server: Arc<McpServer>,
+    places: Arc<Semaphore>,
+    closing: CancellationToken,
+    is_local: bool,
+) -> HttpService {
     let config = StreamableHttpServerConfig::default()
         .with_cancellation_token(closing)
         .with_max_request_body_bytes(BODY_BYTES_MAX)
@@ -99,7 +111,6 @@ fn http_service(server: Arc<McpServer>, closing: CancellationToken, is_local: bo
         .enforce_origin_validation();
     // The names of another machine are unknown here; its clients show the token.
     let config = if is_local { config } else { config.disable_allowed_hosts() };
-    let places = Arc::new(Semaphore::new(SESSIONS_MAX));
     let connect = move || match Arc::clone(&places).try_acquire_owned() {
         Ok(place) => Ok(McpConnection::with_place(Arc::clone(&server), Some(place))),
         Err(_) => Err(std::io::Error::other("there are too many sessions")),
@@ -110,6 +121,8 @@ fn http_service(server: Arc<McpServer>, closing: CancellationToken, is_local: bo
 /// The service behind the checks of path and token.
 struct GuardedService {
     service: HttpService,
+    /// The places for sessions, and for requests without one.
+    places: Arc<Semaphore>,
     token: Option<Secret>,
 }
 
@@ -121,7 +134,18 @@ impl GuardedService {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
             return response;
         }
+        let has_session = request.headers().contains_key(HEADER_SESSION_ID);
         match request.uri().path() {
+            // The library would answer that the server has failed.
+            HTTP_PATH if !has_session && self.places.available_permits() == 0 => {
+                let mut response = text_response(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "too many sessions are open; end one, or try again later",
+                );
+                let seconds = header::HeaderValue::from_static(RETRY_AFTER_SECONDS);
+                response.headers_mut().insert(header::RETRY_AFTER, seconds);
+                response
+            }
             HTTP_PATH => self.handle(request).await,
             _ => text_response(StatusCode::NOT_FOUND, "the endpoint is /mcp"),
         }
