@@ -14,6 +14,7 @@ mod approval_page;
 mod approvals_elsewhere;
 mod attended;
 mod audit_cli;
+mod audit_faults;
 mod authoring;
 mod bounds;
 mod by_plugin;

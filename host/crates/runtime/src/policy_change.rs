@@ -18,8 +18,8 @@ pub enum PolicyChangeError<E> {
     Failed(E),
 }
 
-/// Records a change of a plugin's policy on disk, and then makes it. A failure of the change is
-/// recorded too.
+/// Records a change of a plugin's policy on disk, and then makes it. A change that was not made is
+/// recorded too, because the log may have its record although the wait for it failed.
 ///
 /// # Errors
 ///
@@ -47,10 +47,25 @@ pub(crate) fn record_change_in<E: fmt::Display>(
         message: Some(message),
         ..AuditRecord::new(AuditKind::Policy, now_ms(), user.clone())
     };
-    let written = log.append(record(what.to_owned())).and_then(|()| log.flush(RECORD_TIME_MAX));
-    written.map_err(PolicyChangeError::Audit)?;
-    change().map_err(|error| {
+    let record_failure = |error: &dyn fmt::Display| {
         log.append_completed(record(format!("{what}: that failed, nothing is changed: {error}")));
+    };
+    log.commit_within(record(what.to_owned()), RECORD_TIME_MAX).map_err(|error| {
+        if may_be_written(&error) {
+            record_failure(&error);
+        }
+        PolicyChangeError::Audit(error)
+    })?;
+    change().map_err(|error| {
+        record_failure(&error);
         PolicyChangeError::Failed(error)
     })
+}
+
+/// Whether a record may be in the log, now or later, although it was given up.
+fn may_be_written(error: &AuditError) -> bool {
+    match error {
+        AuditError::Failed(_) | AuditError::TimedOut { .. } | AuditError::Ended => true,
+        AuditError::QueueFull { .. } => false,
+    }
 }

@@ -209,10 +209,31 @@ impl AuditLog {
     ///
     /// The audit cannot be written, or not within `timeout`.
     pub fn flush(&self, timeout: Duration) -> Result<(), AuditError> {
+        self.enqueue_and_block(None, timeout)
+    }
+
+    /// Does what [`commit`](Self::commit) does, and blocks the thread meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// The record cannot be written and is dropped, or too many are waiting, or it is not written
+    /// within `timeout`. It may be in the log all the same: after a timeout the thread still writes
+    /// it, and a failure may come after the record was added. A caller that then does not act has
+    /// to add a record that says so.
+    pub fn commit_within(&self, record: AuditRecord, timeout: Duration) -> Result<(), AuditError> {
+        self.enqueue_and_block(Some(record.into()), timeout)
+    }
+
+    fn enqueue_and_block(
+        &self,
+        record: Option<QueuedRecord>,
+        timeout: Duration,
+    ) -> Result<(), AuditError> {
         let (notify, completion) = mpsc::sync_channel(1);
         let notify: DurabilityCallback = Box::new(move |result| drop(notify.send(result)));
+        let is_bounded = record.is_some();
         self.shared
-            .enqueue_item(WriteQueueItem { record: None, on_durable: Some(notify) }, false)?;
+            .enqueue_item(WriteQueueItem { record, on_durable: Some(notify) }, is_bounded)?;
         completion.recv_timeout(timeout).unwrap_or_else(|error| match error {
             mpsc::RecvTimeoutError::Disconnected => Err(AuditError::Ended),
             mpsc::RecvTimeoutError::Timeout => {

@@ -1,0 +1,132 @@
+//! An audit that cannot be written for a while: it names nothing that was not done.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use sallyport_contract::async_trait;
+use sallyport_runtime::policy_change::{PolicyChangeError, record_change};
+use sallyport_store::{
+    AuditEntry, AuditFilter, AuditKind, AuditProblem, AuditStore, AuditVerification, AuditWriter,
+    HostStore, StoreError, audit::HostUser,
+};
+use tempfile::TempDir;
+
+use crate::support::patience::{until_so, wait};
+
+/// Longer than a change of the policy waits for its record, and shorter than a log waits at its end.
+const HANGS_FOR: Duration = Duration::from_secs(7);
+
+/// What is wrong with the disk of an audit.
+#[derive(Default)]
+struct Faults {
+    /// How many writes are refused.
+    failures_left: AtomicUsize,
+    hangs: AtomicBool,
+}
+
+/// The audit of a store, with faults.
+struct FaultyAudit(Arc<dyn AuditStore>, Arc<Faults>);
+
+struct FaultyWriter(Box<dyn AuditWriter>, Arc<Faults>);
+
+impl FaultyAudit {
+    fn inside(store: HostStore) -> (HostStore, Arc<Faults>) {
+        let faults = Arc::new(Faults::default());
+        let audit = Arc::new(Self(Arc::clone(&store.audit), Arc::clone(&faults)));
+        (HostStore { audit, ..store }, faults)
+    }
+}
+
+#[async_trait]
+impl AuditStore for FaultyAudit {
+    async fn read_records(&self, filter: AuditFilter) -> Result<Vec<AuditEntry>, StoreError> {
+        self.0.read_records(filter).await
+    }
+
+    async fn verify(&self, expected_head: Option<&str>) -> Result<AuditVerification, StoreError> {
+        self.0.verify(expected_head).await
+    }
+
+    async fn prune(&self, before_ms: u64) -> Result<u64, StoreError> {
+        self.0.prune(before_ms).await
+    }
+
+    fn writer(&self) -> Box<dyn AuditWriter> {
+        Box::new(FaultyWriter(self.0.writer(), Arc::clone(&self.1)))
+    }
+}
+
+impl AuditWriter for FaultyWriter {
+    fn append(
+        &mut self,
+        lines: &[&str],
+        is_durable: bool,
+    ) -> Result<Vec<AuditProblem>, StoreError> {
+        let faults = &self.1;
+        if lines.is_empty() {
+            return self.0.append(lines, is_durable);
+        }
+        if faults.hangs.swap(false, Ordering::SeqCst) {
+            thread::sleep(HANGS_FOR);
+        }
+        let left = faults.failures_left.load(Ordering::SeqCst);
+        if left > 0 {
+            faults.failures_left.store(left - 1, Ordering::SeqCst);
+            return Err(StoreError::Full { path: "audit".into() });
+        }
+        self.0.append(lines, is_durable)
+    }
+
+    fn sync(&mut self) -> Result<Vec<AuditProblem>, StoreError> {
+        self.0.sync()
+    }
+}
+
+/// Changes a policy while its record cannot be written, and returns what the audit has of it when it
+/// has that many records.
+fn messages_of_refused_change(count: usize, spoil: impl FnOnce(&Faults)) -> Vec<String> {
+    let folder = TempDir::new().unwrap();
+    let store = HostStore::open(&folder.path().join("store")).unwrap();
+    let (store, faults) = FaultyAudit::inside(store);
+    spoil(&faults);
+    let mut is_changed = false;
+    let changed =
+        record_change(&store, &HostUser::from_process("tester"), "files", "grants x", || {
+            is_changed = true;
+            Ok::<_, String>(())
+        });
+    assert!(matches!(changed, Err(PolicyChangeError::Audit(_))), "{changed:?}");
+    assert!(!is_changed);
+    let filter = AuditFilter { kind: Some(AuditKind::Policy), ..AuditFilter::default() };
+    let read_messages = || {
+        let records = wait(store.audit.read_records(filter.clone())).unwrap();
+        let messages = records.into_iter().map(|entry| entry.record.unwrap().message.unwrap());
+        messages.collect::<Vec<_>>()
+    };
+    // On a slow disk, the log is still written after it was dropped.
+    until_so("the records are written", || read_messages().len() >= count);
+    read_messages()
+}
+
+/// The record was kept for the next write, and no other one took it back.
+#[test]
+fn a_change_that_was_not_made_was_written_after_the_audit_had_failed() {
+    let messages =
+        messages_of_refused_change(1, |faults| faults.failures_left.store(1, Ordering::SeqCst));
+    assert_eq!(messages.len(), 1, "{messages:?}");
+    assert!(messages[0].starts_with("grants x: that failed, nothing is changed"), "{messages:?}");
+}
+
+#[test]
+fn a_change_that_was_given_up_was_written_after_its_time_with_nothing_to_take_it_back() {
+    let messages =
+        messages_of_refused_change(2, |faults| faults.hangs.store(true, Ordering::SeqCst));
+    assert_eq!((messages.len(), messages[0].as_str()), (2, "grants x"), "{messages:?}");
+    assert!(messages[1].starts_with("grants x: that failed, nothing is changed"), "{messages:?}");
+}
