@@ -3,7 +3,7 @@
 use std::{fs, io::Write};
 
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{
     Home, OpenAi, Reply, Server, Terminal,
@@ -145,6 +145,65 @@ fn a_rule_that_asks_is_softened_by_no_answer() {
     assert!(!shown.contains("[a]lways"), "{shown}");
     assert_eq!(answered(&home, &CALL, &[(SHORT_PROMPT, "y")], "hi there\"").0, 0);
     assert_eq!(policy(&home), format!("{POLICY}{rule}"));
+}
+
+/// The tools of the calls that the audit has, each with its outcome.
+fn outcomes(home: &Home) -> Vec<(String, String)> {
+    let args = ["audit", "show", "--kind", "call", "--output", "json"];
+    let shown = home.run(&args).ended(0).stdout;
+    let entries = shown.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let word = |entry: &Value, field| entry["record"][field].as_str().unwrap().to_owned();
+    let mut outcomes: Vec<_> =
+        entries.map(|entry| (word(&entry, "tool"), word(&entry, "outcome"))).collect();
+    outcomes.sort();
+    outcomes
+}
+
+/// The policy from before the question had decided.
+#[test]
+fn a_call_ran_that_a_rule_denied_while_its_question_was_open() {
+    // A rule that asks is content with the answer just now.
+    for (decision, code, end) in [("deny", 3, "not now"), ("ask", 0, "hi there\"")] {
+        let home = home();
+        let mut terminal = Terminal::start(&home, &CALL);
+        terminal.read_to(PROMPT);
+        let rule = format!(
+            "[[rule]]\ntool = \"hostile.echo\"\ndecision = \"{decision}\"\nmessage = \"not now\"\n"
+        );
+        fs::write(home.path("policy.toml"), format!("{POLICY}{rule}")).unwrap();
+        writeln!(terminal.outer, "y").unwrap();
+        let shown = terminal.read_to(end);
+        assert_eq!(terminal.ends().code(), Some(code), "{shown}");
+        let args = ["audit", "show", "--kind", "decision", "--decision", "deny"];
+        let denied = home.run(&args).ended(0).stdout;
+        assert_eq!(denied.contains("not now"), decision == "deny", "{denied}");
+        assert_eq!(outcomes(&home).is_empty(), decision == "deny");
+    }
+}
+
+/// It had been admitted before the rule.
+#[test]
+fn a_call_ran_that_a_rule_denied_while_another_one_was_asked_about() {
+    let calls = vec![
+        ("a", "hostile__echo", json!({ "text": "hi" }).to_string()),
+        ("b", "hostile__counts", "{}".to_owned()),
+    ];
+    let model = OpenAi::start(vec![Reply::Calls(calls), Reply::Text("All done.")]);
+    let rule = |decision: &str| {
+        let rule = format!("[[rule]]\ntool = \"hostile.echo\"\ndecision = \"{decision}\"\n");
+        format!("{POLICY}{rule}message = \"not now\"\n")
+    };
+    let home = home().policy(rule("allow")).env("OPENAI_BASE_URL", model.base_url());
+    let mut terminal = Terminal::start(&home, &["run", "--model", "m", "go"]);
+    terminal.read_to(PROMPT);
+    fs::write(home.path("policy.toml"), rule("deny")).unwrap();
+    writeln!(terminal.outer, "y").unwrap();
+    let shown = terminal.read_to("All done.");
+    terminal.ends();
+    let want = [("counts", "completed"), ("echo", "denied")];
+    let want = want.map(|(tool, outcome)| (tool.to_owned(), outcome.to_owned()));
+    assert_eq!(outcomes(&home), want, "{shown}");
+    assert!(model.bodies()[1].to_string().contains("not now"), "the model reads why");
 }
 
 #[test]

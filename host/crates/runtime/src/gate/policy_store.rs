@@ -152,6 +152,11 @@ impl PolicyStore {
         self.shared.state.load().snapshot.clone()
     }
 
+    /// The edition of the policy in force. Cheaper than [`current`](Self::current).
+    pub fn revision(&self) -> u64 {
+        self.shared.state.load().snapshot.revision
+    }
+
     /// Checks the files, and returns the policy in force after it. If they have changed, it waits
     /// until they are read and parsed.
     ///

@@ -114,7 +114,8 @@ impl AuditedRegistry {
         let present = self.registry.load().find_plugin(plugin.name().as_str()).map(drop);
         let decide = async |run| {
             present.map_err(call_checks::lookup_failure)?;
-            Ok((call_checks::admit_call(&self.gate, plugin, None, run).await?, ()))
+            let decided = call_checks::admit_call(&self.gate, plugin, None, run).await?;
+            Ok((decided.call, ()))
         };
         let (admitted, ()) = self.decide_and_record(Some(plugin.digest()), run, decide).await?;
         self.wait_until_recorded(plugin, admitted.context()).await.map_err(|unrecorded| {
@@ -269,18 +270,22 @@ impl Toolbox for AuditedRegistry {
             let tool = found.and_then(|plugin| Ok((plugin.find_usable_tool(&call.tool)?, plugin)));
             let decide = async |call| {
                 let (tool, plugin) = tool.map_err(call_checks::lookup_failure)?;
-                let call = call_checks::admit_call(&self.gate, &plugin, Some(tool), call).await?;
-                Ok((call, (tool, plugin)))
+                let decided =
+                    call_checks::admit_call(&self.gate, &plugin, Some(tool), call).await?;
+                Ok((decided.call, (tool, plugin, decided.policy_revision)))
             };
             let decision = self.decide_and_record(digest.as_deref(), call, decide).await;
-            let (call, (tool, plugin)) = decision?;
+            let (call, (tool, plugin, revision)) = decision?;
             let audited = Arc::clone(&self);
             Ok(Admission::new(call, |call| {
                 let span = call_span(&call);
                 let run = async move {
                     let run_record = audited.begin_run(&plugin, &call);
                     let report = match audited.wait_until_recorded(&plugin, call.context()).await {
-                        Ok(()) => call_checks::run_call(&audited.gate, &plugin, tool, call).await,
+                        Ok(()) => {
+                            let call = (call, revision);
+                            call_checks::run_call(&audited.gate, &plugin, tool, call).await
+                        }
                         Err(unrecorded) => unrecorded,
                     };
                     run_record.finish(&report);
