@@ -1,8 +1,9 @@
-//! An audit that cannot be written for a while: it names nothing that was not done.
+//! An audit that cannot be written for a while: it names nothing that was not done, and what waits
+//! for it continues afterwards.
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
@@ -10,14 +11,26 @@ use std::{
 };
 
 use sallyport_contract::async_trait;
-use sallyport_runtime::policy_change::{PolicyChangeError, record_change};
+use sallyport_runtime::{
+    HostNotice, HostOptions, NoticeSink,
+    policy_change::{PolicyChangeError, record_change},
+};
 use sallyport_store::{
     AuditEntry, AuditFilter, AuditKind, AuditProblem, AuditStore, AuditVerification, AuditWriter,
     HostStore, StoreError, audit::HostUser,
 };
+use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::patience::{until_so, wait};
+use crate::support::{
+    Home, Tools,
+    living::REQUESTS,
+    patience::{until_so, wait},
+    registry::data,
+};
+
+const POLICY: &str = "[plugin.living]\nschedule = true\nnotify = true\n\
+                      [[rule]]\ntool = \"living.*\"\ndecision = \"allow\"";
 
 /// Longer than a change of the policy waits for its record, and shorter than a log waits at its end.
 const HANGS_FOR: Duration = Duration::from_secs(7);
@@ -25,8 +38,10 @@ const HANGS_FOR: Duration = Duration::from_secs(7);
 /// What is wrong with the disk of an audit.
 #[derive(Default)]
 struct Faults {
+    is_full: AtomicBool,
     /// How many writes are refused.
     failures_left: AtomicUsize,
+    failures: AtomicUsize,
     hangs: AtomicBool,
 }
 
@@ -76,8 +91,9 @@ impl AuditWriter for FaultyWriter {
             thread::sleep(HANGS_FOR);
         }
         let left = faults.failures_left.load(Ordering::SeqCst);
-        if left > 0 {
-            faults.failures_left.store(left - 1, Ordering::SeqCst);
+        if left > 0 || faults.is_full.load(Ordering::SeqCst) {
+            faults.failures_left.store(left.saturating_sub(1), Ordering::SeqCst);
+            faults.failures.fetch_add(1, Ordering::SeqCst);
             return Err(StoreError::Full { path: "audit".into() });
         }
         self.0.append(lines, is_durable)
@@ -129,4 +145,33 @@ fn a_change_that_was_given_up_was_written_after_its_time_with_nothing_to_take_it
         messages_of_refused_change(2, |faults| faults.hangs.store(true, Ordering::SeqCst));
     assert_eq!((messages.len(), messages[0].as_str()), (2, "grants x"), "{messages:?}");
     assert!(messages[1].starts_with("grants x: that failed, nothing is changed"), "{messages:?}");
+}
+
+/// It waited for a change of the policy, though no policy had refused it.
+#[test]
+fn a_timer_that_could_not_be_recorded_once_never_fired_again() {
+    let home = Home::new().guest("living", REQUESTS).policy(POLICY);
+    let (store, faults) = FaultyAudit::inside(HostStore::open(&home.path("state")).unwrap());
+    let warnings = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&warnings);
+    let notices: NoticeSink = Arc::new(move |notice: HostNotice| {
+        if let HostNotice::Warning(text) = notice {
+            seen.lock().unwrap().push(text);
+        }
+    });
+    let tools =
+        Tools::opened(&home, |options| HostOptions { store: Some(store), notices, ..options });
+    let report = tools.call("living.acts", &json!({ "steps": ["in 1 tea"] }));
+    assert!(data(&report).is_array(), "{report:?}");
+    faults.is_full.store(true, Ordering::SeqCst);
+    let timekeeper = tools.wait(async { tools.host.start_timekeeper() });
+    until_so("it is tried twice", || faults.failures.load(Ordering::SeqCst) > 1);
+    let timers = || wait(tools.host.store().timers.all()).unwrap().len();
+    assert_eq!(timers(), 1, "it stays due");
+    faults.is_full.store(false, Ordering::SeqCst);
+    until_so("it fires", || timers() == 0);
+    tools.wait(timekeeper.stop());
+    let warnings = warnings.lock().unwrap();
+    let told = warnings.iter().filter(|text| text.contains("is due and waits: ")).count();
+    assert_eq!(told, 1, "{warnings:?}");
 }

@@ -17,7 +17,7 @@ use super::{BUSY_RETRY_PAUSE, LEASE_MS, POLL_INTERVAL, TimekeeperState, firing_s
 use crate::{
     gate::now_ms,
     internal,
-    roles::{RoleRunKind, unfinished_reason},
+    roles::{RoleError, RoleRunKind, unfinished_reason},
 };
 
 /// How often a claim is renewed during its firing.
@@ -33,6 +33,14 @@ const NOTICE_RETRY_PAUSE: Duration = Duration::from_secs(61);
 /// the budget begins anew.
 const BUDGET_PAUSE_MAX: Duration = Duration::from_secs(60);
 
+/// How long a timer waits whose plugin cannot be made ready. Each try may compile it, and a mended
+/// plugin need not change the policy.
+const BROKEN_PLUGIN_PAUSE: Duration = Duration::from_secs(60);
+
+/// How long a timer waits whose approval was not given, unless the policy changes before. A user may
+/// be connected by then. It is not short, because each try may be one more question on a phone.
+const UNANSWERED_PAUSE: Duration = Duration::from_secs(15 * 60);
+
 /// The error for a plugin that ran but whose message was not accepted.
 const NOTICE_REJECTED: &str = "a message of its plugin was not accepted";
 
@@ -42,14 +50,13 @@ enum FiringResult {
     Done,
     /// It began and failed.
     Failed(String),
-    /// It was not allowed to begin.
-    Refused(String),
-    /// It may begin once its user may make calls again.
-    BudgetSpent(String, Duration),
+    /// It was not allowed to begin. Unless the policy changes, it is tried again after the pause, if
+    /// there is one.
+    Refused(String, Option<Duration>),
+    /// It could not begin, and may after a pause regardless of the policy.
+    Delayed(String, Duration),
     /// It began, and the policy denied it something.
     MissingGrant(String),
-    /// The plugin is too busy, so it could not begin.
-    Busy(String),
     /// It began, and its message to the user was not accepted.
     NoticeRejected(String),
 }
@@ -59,6 +66,7 @@ impl TimekeeperState {
     pub(super) async fn fire_timer(self: Arc<Self>, claim: TimerClaim, _slot: Option<FiringSlot>) {
         let firing = claim.firing.clone();
         let description = timer_description(&firing.timer);
+        let revision = self.policy_revision();
         let run = AssertUnwindSafe(self.run_firing(firing)).catch_unwind();
         let ended = tokio::select! {
             ended = run => ended.unwrap_or_else(|_| FiringResult::Failed("the host broke".to_owned())),
@@ -70,24 +78,19 @@ impl TimekeeperState {
                 self.settle_claim(&claim).await;
                 (self.parts.message_sink)(&format!("{description} has fired and failed: {why}"));
             }
-            FiringResult::Refused(why) => {
-                self.block_until_policy_change(&claim.firing.timer);
+            FiringResult::Refused(why, pause) => {
+                self.block_timer(&claim.firing.timer, revision, pause);
                 self.release_claim(&claim).await;
                 self.warn_once(&format!("{description} is due and waits: {why}"));
             }
-            FiringResult::BudgetSpent(why, pause) => {
+            FiringResult::Delayed(why, pause) => {
                 self.delay_timer(&claim.firing.timer, pause);
                 self.release_claim(&claim).await;
                 self.warn_once(&format!("{description} is due and waits: {why}"));
             }
             FiringResult::MissingGrant(why) => {
-                self.block_until_policy_change(&claim.firing.timer);
+                self.block_timer(&claim.firing.timer, revision, None);
                 self.release_begun_claim(&claim).await;
-                self.warn_once(&format!("{description} is due and waits: {why}"));
-            }
-            FiringResult::Busy(why) => {
-                self.delay_timer(&claim.firing.timer, BUSY_RETRY_PAUSE);
-                self.release_claim(&claim).await;
                 self.warn_once(&format!("{description} is due and waits: {why}"));
             }
             FiringResult::NoticeRejected(why) => {
@@ -114,7 +117,7 @@ impl TimekeeperState {
             Err(error) => {
                 // The user has not seen the message, so it is repeated after a pause.
                 sleep(POLL_INTERVAL).await;
-                FiringResult::Refused(error.to_string())
+                FiringResult::Refused(error.to_string(), None)
             }
         }
     }
@@ -124,8 +127,14 @@ impl TimekeeperState {
         let (roles, timer) = (&self.parts.roles, &firing.timer);
         let role_plugin = match roles.load_plugin(timer.owner.plugin.as_str()) {
             Ok(role_plugin) => role_plugin,
-            // The plugin may exist again at the next start, so keep its timer.
-            Err(error) => return FiringResult::Refused(error.to_string()),
+            // The plugin may be loaded again soon, so keep its timer.
+            Err(error) => {
+                let pause = match &error {
+                    RoleError::Broken(_) => BROKEN_PLUGIN_PAUSE,
+                    RoleError::PluginLookup(_) | RoleError::OtherRole { .. } => BUSY_RETRY_PAUSE,
+                };
+                return FiringResult::Delayed(error.to_string(), pause);
+            }
         };
         let context = roles.new_call_context(&timer.owner.user, &timer.session_id);
         let admitted = match role_plugin
@@ -150,7 +159,7 @@ impl TimekeeperState {
         match report.outcome {
             Outcome::Completed(_) if is_unsaid => FiringResult::Failed(NOTICE_REJECTED.to_owned()),
             Outcome::Completed(_) => FiringResult::Done,
-            _ if !is_told => FiringResult::Busy(unfinished_reason(&report)),
+            _ if !is_told => FiringResult::Delayed(unfinished_reason(&report), BUSY_RETRY_PAUSE),
             // A change of the policy can allow it, so keep the timer until then.
             Outcome::Denied(denial) if denial.fix.is_some() => {
                 FiringResult::MissingGrant(denial.reason.to_string())
@@ -182,17 +191,21 @@ impl TimekeeperState {
     }
 }
 
-/// What a firing waits for that was refused: a change of the policy, unless a budget is used up.
+/// What a firing waits for that was not admitted: a change of the policy only if it was refused.
+/// Everything else passes without one, such as an audit that cannot be written.
 fn refused_firing(report: &CallReport) -> FiringResult {
     let why = unfinished_reason(report);
-    let Outcome::Denied(denial) = &report.outcome else { return FiringResult::Refused(why) };
+    let Outcome::Denied(denial) = &report.outcome else {
+        return FiringResult::Delayed(why, BUSY_RETRY_PAUSE);
+    };
     match &denial.reason {
         DenialReason::BudgetSpent(spent) => {
             let left_ms = spent.renews_ms.saturating_sub(now_ms());
-            FiringResult::BudgetSpent(why, Duration::from_millis(left_ms).min(BUDGET_PAUSE_MAX))
+            FiringResult::Delayed(why, Duration::from_millis(left_ms).min(BUDGET_PAUSE_MAX))
         }
-        DenialReason::BudgetUnreadable => FiringResult::Busy(why),
-        _ => FiringResult::Refused(why),
+        DenialReason::BudgetUnreadable => FiringResult::Delayed(why, BUSY_RETRY_PAUSE),
+        DenialReason::NotApproved { .. } => FiringResult::Refused(why, Some(UNANSWERED_PAUSE)),
+        _ => FiringResult::Refused(why, None),
     }
 }
 

@@ -8,8 +8,9 @@
 //! is informed of that.
 //!
 //! A timer stays due if its plugin is missing, has changed, may not be called back, is too busy or
-//! could not notify the user. The user is warned once. The timers of one plugin never block those
-//! of another, see `places`.
+//! could not notify the user, or if its firing cannot be recorded. It waits for a change of the
+//! policy only if the policy or the user refused it; otherwise it is tried again after a pause. The
+//! user is warned once. The timers of one plugin never block those of another, see `places`.
 
 mod firing;
 mod firing_slots;
@@ -49,8 +50,8 @@ const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(2);
 const INTERRUPTED: &str = "a timer was still firing when the program ended; it fires again at the \
                            next start";
 
-/// How long a timer waits if its plugin had no free place. Each try is audited, so the pause is not
-/// short.
+/// How long a timer waits if its plugin had no free place, or if its firing could not be recorded.
+/// Each try is audited, so the pause is not short.
 const BUSY_RETRY_PAUSE: Duration = Duration::from_secs(10);
 
 /// How often a timer is repeated for the same time if its plugin could not notify the user. After
@@ -85,12 +86,26 @@ struct TimekeeperState {
     parts: TimekeeperParts,
     slots: Arc<FiringSlots>,
     warned: Mutex<BTreeSet<String>>,
-    /// Timers that were refused, with the revision of the policy that refused them.
-    blocked: Mutex<BTreeMap<String, u64>>,
+    /// Timers that were refused.
+    blocked: Mutex<BTreeMap<String, TimerBlock>>,
     /// Timers that have to wait, with the time of the next try.
     delayed: Mutex<BTreeMap<String, Instant>>,
     /// How often each timer's plugin could not notify the user.
     notice_tries: Mutex<BTreeMap<String, u32>>,
+}
+
+/// How long a refused timer stays blocked.
+struct TimerBlock {
+    /// The revision of the policy that refused it. Another one ends the block.
+    revision: u64,
+    /// When it ends under the same policy, if it does.
+    until: Option<Instant>,
+}
+
+impl TimerBlock {
+    fn holds(&self, revision: u64) -> bool {
+        self.revision == revision && self.until.is_none_or(|until| Instant::now() < until)
+    }
 }
 
 impl Timekeeper {
@@ -246,16 +261,17 @@ impl TimekeeperState {
 
     fn is_blocked(&self, timer: &StoredTimer) -> bool {
         let blocked = self.blocked.lock().unwrap_or_else(PoisonError::into_inner);
-        blocked.get(&timer.id) == Some(&self.policy_revision())
+        blocked.get(&timer.id).is_some_and(|block| block.holds(self.policy_revision()))
     }
 
-    /// Blocks a timer until the policy changes. Other timers of its plugin stay unblocked; other
-    /// rules may apply to them.
-    fn block_until_policy_change(&self, timer: &StoredTimer) {
-        let revision = self.policy_revision();
+    /// Blocks a timer until the policy is another than `revision`, or for a pause. Other timers of
+    /// its plugin stay unblocked; other rules may apply to them.
+    fn block_timer(&self, timer: &StoredTimer, revision: u64, pause: Option<Duration>) {
+        let until = pause.map(|pause| Instant::now() + pause);
+        let current_revision = self.policy_revision();
         let mut blocked = self.blocked.lock().unwrap_or_else(PoisonError::into_inner);
-        blocked.retain(|_, blocked_revision| *blocked_revision == revision);
-        blocked.insert(timer.id.clone(), revision);
+        blocked.retain(|_, block| block.holds(current_revision));
+        blocked.insert(timer.id.clone(), TimerBlock { revision, until });
     }
 
     fn is_delayed(&self, timer: &StoredTimer) -> bool {
@@ -263,7 +279,7 @@ impl TimekeeperState {
         delayed.get(&timer.id).is_some_and(|until| Instant::now() < *until)
     }
 
-    /// Delays a timer whose plugin is too busy or sends too many messages.
+    /// Delays a timer that cannot fire now, or whose plugin sends too many messages.
     fn delay_timer(&self, timer: &StoredTimer, pause: Duration) {
         let now = Instant::now();
         let mut delayed = self.delayed.lock().unwrap_or_else(PoisonError::into_inner);
