@@ -3,23 +3,21 @@
 //! The first one runs in a task of its own, so it ends even if its client goes away, and the client
 //! gets the reply when it asks again with the same key. A key belongs to a user and to one request:
 //! with another body it is refused. The store has the key before the work begins, and the reply once
-//! it is done. Work that the program's end cut off may have had an effect: its key is answered with
-//! that, and never done again.
+//! it is done; an end that cannot be stored at once is kept in memory until it can (`keyed_work`). Work
+//! that the program's end cut off may have had an effect: its key is answered with that, and never done
+//! again.
 
 use std::{
-    collections::HashMap,
-    future::Future,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    future::{self, Future},
+    panic::AssertUnwindSafe,
+    sync::Arc,
 };
 
 use axum::{
     body::Bytes,
     response::{IntoResponse, Response},
 };
-use futures::{
-    FutureExt,
-    future::{BoxFuture, Shared},
-};
+use futures::FutureExt;
 use http::{HeaderMap, StatusCode, header};
 use sallyport_runtime::gate::now_ms;
 use sallyport_store::{IdempotencyKey, IdempotencyStore, KeyState, KeyedReply, KnownKey};
@@ -28,6 +26,7 @@ use sha2::{Digest, Sha256};
 use tracing::Instrument as _;
 
 use crate::{
+    keyed_work::{KeyEnd, KeyedWork, KeyedWorks, SharedReply, UnsettledKey, check_room},
     problem::{Problem, ProblemKind},
     request_body::JSON_TYPE,
 };
@@ -64,18 +63,9 @@ impl From<WorkFailure> for Problem {
     }
 }
 
-type SharedReply = Shared<BoxFuture<'static, Result<(StatusCode, Bytes), Problem>>>;
-
 /// The keys of requests.
 pub(crate) struct IdempotencyDesk {
-    store: Arc<dyn IdempotencyStore>,
-    /// The work of this program that has not ended, so that others with its key can wait for it.
-    running: Arc<Mutex<HashMap<IdempotencyKey, RunningWork>>>,
-}
-
-struct RunningWork {
-    fingerprint: [u8; 32],
-    reply: SharedReply,
+    works: Arc<KeyedWorks>,
 }
 
 /// A request that may have a key.
@@ -116,7 +106,7 @@ impl KeyedRequest<'_> {
 
 impl IdempotencyDesk {
     pub(crate) fn new(store: Arc<dyn IdempotencyStore>) -> Self {
-        Self { store, running: Arc::default() }
+        Self { works: Arc::new(KeyedWorks::new(store)) }
     }
 
     /// Does the work of a request, or returns the reply of an earlier one with the same key.
@@ -147,38 +137,39 @@ impl IdempotencyDesk {
     {
         let Some(key) = request.key()? else { return Ok(begin()?.await?) };
         let fingerprint = request.fingerprint();
-        if let Some(running) = self.running_reply(&key, &fingerprint) {
-            return running?.await;
-        }
-        // A reply that is kept needs no place among the limits that work has.
-        if let Some(known) = self.store.find_key(&key, now_ms()).await? {
-            return self.reply_of_known(&key, &fingerprint, known).await;
+        // A reply that is kept needs no place among the limits that work has. The second look is for
+        // work that ended between the look into the memory and the one into the store.
+        for _ in 0..2 {
+            if let Some(reply) = self.reply_from_memory(&key, &fingerprint).await {
+                return reply;
+            }
+            match self.works.store.find_key(&key, now_ms()).await? {
+                None => break,
+                Some(known) if known.state == KeyState::BegunHere => {}
+                Some(known) => return known_reply(known, &fingerprint),
+            }
         }
         self.begin_or_join(key, fingerprint, begin)?.await
     }
 
-    /// The reply to a request whose key the store knew a moment ago. Meanwhile this program may have
-    /// begun its work, or ended it.
-    async fn reply_of_known(
+    /// The reply of work of this process with the same key that has not ended, or whose end the store
+    /// does not have. `None` if there is none, or if it did nothing and its key is free now.
+    async fn reply_from_memory(
         &self,
         key: &IdempotencyKey,
         fingerprint: &[u8; 32],
-        known: KnownKey,
-    ) -> Result<(StatusCode, Bytes), Problem> {
-        if let Some(running) = self.running_reply(key, fingerprint) {
-            return running?.await;
+    ) -> Option<Result<(StatusCode, Bytes), Problem>> {
+        let work = self.works.table().get(key).cloned()?;
+        if let KeyedWork::Unsettled(unsettled) = &work
+            && unsettled.end == KeyEnd::NotDone
+        {
+            let freed = self.works.free(Arc::clone(unsettled)).await;
+            return freed.err().map(Err);
         }
-        let newest = self.store.find_key(key, now_ms()).await?;
-        known_reply(newest.unwrap_or(known), fingerprint)
-    }
-
-    /// The reply of work of this program with the same key, if it has not ended.
-    fn running_reply(
-        &self,
-        key: &IdempotencyKey,
-        fingerprint: &[u8; 32],
-    ) -> Option<Result<SharedReply, Problem>> {
-        lock(&self.running).get(key).map(|running| running.reply_for(fingerprint))
+        Some(match joined_reply(&work, fingerprint) {
+            Ok(reply) => reply.await,
+            Err(problem) => Err(problem),
+        })
     }
 
     fn begin_or_join<W>(
@@ -190,55 +181,84 @@ impl IdempotencyDesk {
     where
         W: Future<Output = WorkResult> + Send + 'static,
     {
-        let mut running = lock(&self.running);
+        let mut table = self.works.table();
         // It may have begun while the store was asked.
-        if let Some(work) = running.get(&key) {
-            return work.reply_for(&fingerprint);
+        if let Some(work) = table.get(&key) {
+            return joined_reply(work, &fingerprint);
         }
-        let work = begin()?;
-        let (store, desk) = (Arc::clone(&self.store), Arc::clone(&self.running));
-        let done = key.clone();
-        let work = async move {
-            let result = do_once(&*store, &done, fingerprint, work).await;
-            lock(&desk).remove(&done);
-            result
-        };
+        check_room(&table, &key.user)?;
+        let work = do_once(Arc::clone(&self.works), key.clone(), fingerprint, begin()?);
         let task = tokio::spawn(work.in_current_span());
         let reply = async move { task.await.unwrap_or_else(|_| Err(Problem::stopping())) };
         let reply = reply.boxed().shared();
-        running.insert(key, RunningWork { fingerprint, reply: reply.clone() });
+        table.insert(key, KeyedWork::Running { fingerprint, reply: reply.clone() });
         Ok(reply)
     }
 }
 
-impl RunningWork {
-    fn reply_for(&self, fingerprint: &[u8; 32]) -> Result<SharedReply, Problem> {
-        check_fingerprint(&self.fingerprint, fingerprint).map(|()| self.reply.clone())
-    }
+/// The reply of work that this process knows, for a further request with its key.
+fn joined_reply(work: &KeyedWork, fingerprint: &[u8; 32]) -> Result<SharedReply, Problem> {
+    let unsettled = match work {
+        KeyedWork::Running { fingerprint: known, reply } => {
+            return check_fingerprint(known, fingerprint).map(|()| reply.clone());
+        }
+        KeyedWork::Unsettled(unsettled) => unsettled,
+    };
+    unsettled.hurry();
+    let state = match &unsettled.end {
+        KeyEnd::Done(reply) => KeyState::Done(reply.clone()),
+        KeyEnd::CutOff => KeyState::CutOff,
+        // The store could not free the key a moment ago.
+        KeyEnd::NotDone => return Err(Problem::store_unavailable()),
+    };
+    let known = KnownKey { fingerprint: unsettled.fingerprint, state };
+    Ok(future::ready(known_reply(known, fingerprint)).boxed().shared())
 }
 
 /// Does work whose key is not known yet, and stores what came of it. Another program may have begun
 /// it meanwhile.
 async fn do_once(
-    store: &dyn IdempotencyStore,
-    key: &IdempotencyKey,
+    works: Arc<KeyedWorks>,
+    key: IdempotencyKey,
     fingerprint: [u8; 32],
     work: impl Future<Output = WorkResult>,
 ) -> Result<(StatusCode, Bytes), Problem> {
-    if let Some(known) = store.begin_key(key, fingerprint, now_ms()).await? {
-        return known_reply(known, &fingerprint);
+    let begun_ms = now_ms();
+    let ended = |fingerprint, end| UnsettledKey::new(key.clone(), fingerprint, begun_ms, end);
+    let (reply, ended) = match works.store.begin_key(&key, fingerprint, begun_ms).await {
+        Ok(None) => {
+            let result = AssertUnwindSafe(work).catch_unwind().await;
+            let result = result.unwrap_or_else(|_| Err(WorkFailure::CutOff(Problem::broken())));
+            let end = key_end(&result);
+            (result.map_err(Problem::from), Some(ended(fingerprint, end)))
+        }
+        // This process works on no request with the key, because this one has its place in the table.
+        Ok(Some(known)) if known.state == KeyState::BegunHere => {
+            let orphan = ended(known.fingerprint, KeyEnd::CutOff);
+            (known_reply(known, &fingerprint), Some(orphan))
+        }
+        Ok(Some(known)) => (known_reply(known, &fingerprint), None),
+        Err(error) => {
+            let end = error.may_have_written().then(|| ended(fingerprint, KeyEnd::NotDone));
+            (Err(error.into()), end)
+        }
+    };
+    match ended {
+        Some(ended) => works.end(ended).await,
+        None => drop(works.table().remove(&key)),
     }
-    let result = work.await;
-    // What cannot be stored stays "begun", and is never done again: the client has its reply now.
-    let _ = match &result {
+    reply
+}
+
+fn key_end(result: &WorkResult) -> KeyEnd {
+    match result {
         Ok((status, body)) => {
             let reply = KeyedReply { status: status.as_u16(), body: Some(body.to_vec()) };
-            store.end_key(key, reply).await
+            KeyEnd::Done(reply.bounded())
         }
-        Err(WorkFailure::NotDone(_)) => store.release_key(key).await,
-        Err(WorkFailure::CutOff(_)) => store.cut_off_key(key).await,
-    };
-    Ok(result?)
+        Err(WorkFailure::NotDone(_)) => KeyEnd::NotDone,
+        Err(WorkFailure::CutOff(_)) => KeyEnd::CutOff,
+    }
 }
 
 /// The reply to a request whose key the store knows.
@@ -258,8 +278,8 @@ fn known_reply(known: KnownKey, fingerprint: &[u8; 32]) -> Result<(StatusCode, B
             let problem = Problem::new(ProblemKind::RequestRunning, title);
             Err(problem.with_detail("ask again with the same key in a moment"))
         }
-        KeyState::CutOff => {
-            let title = "the service ended while it worked on the request, and does not repeat it";
+        KeyState::CutOff | KeyState::BegunHere => {
+            let title = "the work on the request was cut off, and is not repeated";
             let problem = Problem::new(ProblemKind::OutcomeUnknown, title);
             Err(problem.with_detail("look at what it did, in the audit; a new key makes it again"))
         }
@@ -285,21 +305,23 @@ fn json_response(status: StatusCode, body: Bytes) -> Response {
     (status, [(header::CONTENT_TYPE, JSON_TYPE)], body).into_response()
 }
 
-fn lock(
-    running: &Mutex<HashMap<IdempotencyKey, RunningWork>>,
-) -> MutexGuard<'_, HashMap<IdempotencyKey, RunningWork>> {
-    running.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::{
+        sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+        time::Duration,
+    };
 
     use http::HeaderValue;
-    use sallyport_store::{HostStore, idempotency::REPLY_BYTES_MAX};
+    use sallyport_contract::async_trait;
+    use sallyport_store::{
+        HostStore, StoreError,
+        idempotency::{KEYS_MAX, KEYS_OF_USER_MAX, REPLY_BYTES_MAX},
+    };
     use tempfile::TempDir;
 
     use super::*;
+    use crate::keyed_work::KeyTable;
 
     /// The user, the key and the body of a request.
     type Asked<'r> = (&'r str, Option<&'r str>, &'r str);
@@ -310,13 +332,87 @@ mod tests {
         IdempotencyDesk::new(store.idempotency)
     }
 
+    /// A store whose database goes away.
+    struct FailingStore {
+        inner: Arc<dyn IdempotencyStore>,
+        /// Whether the ends of requests are not written.
+        loses_ends: AtomicBool,
+        /// Whether a begin is written, and reported as one that may not be.
+        doubts_begins: AtomicBool,
+    }
+
+    impl FailingStore {
+        fn new(folder: &TempDir) -> Arc<Self> {
+            let inner = HostStore::open(&folder.path().join("store")).unwrap().idempotency;
+            let (loses_ends, doubts_begins) = (AtomicBool::new(true), AtomicBool::new(false));
+            Arc::new(Self { inner, loses_ends, doubts_begins })
+        }
+
+        fn check_ends(&self) -> Result<(), StoreError> {
+            match self.loses_ends.load(Ordering::SeqCst) {
+                true => Err(StoreError::OutcomeUnknown { database: "a test".to_owned() }),
+                false => Ok(()),
+            }
+        }
+    }
+
+    #[async_trait]
+    impl IdempotencyStore for FailingStore {
+        async fn begin_key(
+            &self,
+            key: &IdempotencyKey,
+            fingerprint: [u8; 32],
+            now_ms: u64,
+        ) -> Result<Option<KnownKey>, StoreError> {
+            let begun = self.inner.begin_key(key, fingerprint, now_ms).await?;
+            match self.doubts_begins.load(Ordering::SeqCst) {
+                true => Err(StoreError::OutcomeUnknown { database: "a test".to_owned() }),
+                false => Ok(begun),
+            }
+        }
+
+        async fn find_key(
+            &self,
+            key: &IdempotencyKey,
+            now_ms: u64,
+        ) -> Result<Option<KnownKey>, StoreError> {
+            self.inner.find_key(key, now_ms).await
+        }
+
+        async fn end_key(&self, key: &IdempotencyKey, reply: KeyedReply) -> Result<(), StoreError> {
+            self.check_ends()?;
+            self.inner.end_key(key, reply).await
+        }
+
+        async fn release_key(&self, key: &IdempotencyKey) -> Result<(), StoreError> {
+            self.check_ends()?;
+            self.inner.release_key(key).await
+        }
+
+        async fn cut_off_key(&self, key: &IdempotencyKey) -> Result<(), StoreError> {
+            self.check_ends()?;
+            self.inner.cut_off_key(key).await
+        }
+    }
+
     /// Makes a request, and returns the status.
     async fn ask(
         desk: &IdempotencyDesk,
         done: &Arc<AtomicUsize>,
-        (user, key, body): Asked<'_>,
+        asked: Asked<'_>,
         result: WorkResult,
     ) -> u16 {
+        let reply = try_ask(desk, done, asked, result).await;
+        reply.map_or_else(|problem| problem.into_response().status().as_u16(), |(s, _)| s.as_u16())
+    }
+
+    /// Makes a request, and returns what it gets.
+    async fn try_ask(
+        desk: &IdempotencyDesk,
+        done: &Arc<AtomicUsize>,
+        (user, key, body): Asked<'_>,
+        result: WorkResult,
+    ) -> Result<(StatusCode, Bytes), Problem> {
         let mut headers = HeaderMap::new();
         if let Some(key) = key {
             headers.insert(KEY_HEADER, HeaderValue::from_str(key).unwrap());
@@ -330,7 +426,17 @@ mod tests {
                 result
             })
         };
-        desk.reply(request, begin).await.status().as_u16()
+        desk.try_reply(request, begin).await
+    }
+
+    /// Waits until the store has the end of every request.
+    async fn wait_until_settled(desk: &IdempotencyDesk) {
+        let settled = async {
+            while !desk.works.table().is_empty() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), settled).await.unwrap();
     }
 
     fn reply_of(bytes: usize) -> WorkResult {
@@ -381,6 +487,107 @@ mod tests {
             assert_eq!(statuses, [201; 8], "round {round}");
             assert_eq!(done.load(Ordering::Relaxed), round, "done once");
         }
-        assert!(lock(&desk.running).is_empty());
+        assert!(desk.works.table().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_reply_that_cannot_be_stored_is_given_again_and_stored_later() {
+        let folder = TempDir::new().unwrap();
+        let (store, done) = (FailingStore::new(&folder), Arc::<AtomicUsize>::default());
+        let failing = IdempotencyDesk::new(Arc::clone(&store) as _);
+        let repeat = || ask(&failing, &done, ("ann", Some("k"), "1"), reply_of(9));
+        for _ in 0..3 {
+            assert_eq!(repeat().await, 201);
+        }
+        assert_eq!(ask(&failing, &done, ("ann", Some("k"), "2"), reply_of(1)).await, 422);
+        store.loses_ends.store(false, Ordering::SeqCst);
+        wait_until_settled(&failing).await;
+        let fresh = desk(&folder);
+        for desk in [&fresh, &failing] {
+            let again = try_ask(desk, &done, ("ann", Some("k"), "1"), reply_of(1)).await;
+            assert_eq!(again, reply_of(9).map_err(Problem::from));
+        }
+        assert_eq!(done.load(Ordering::Relaxed), 1, "done once");
+    }
+
+    #[tokio::test]
+    async fn a_request_that_did_nothing_is_made_again_although_its_key_was_not_released_at_once() {
+        let folder = TempDir::new().unwrap();
+        let (store, done) = (FailingStore::new(&folder), Arc::<AtomicUsize>::default());
+        let failing = IdempotencyDesk::new(Arc::clone(&store) as _);
+        let busy = Err(WorkFailure::NotDone(Problem::too_many("busy")));
+        assert_eq!(ask(&failing, &done, ("ann", Some("k"), "1"), busy).await, 429);
+        let refused = try_ask(&failing, &done, ("ann", Some("k"), "1"), reply_of(1)).await;
+        assert_eq!(refused, Err(Problem::store_unavailable()), "as a first request");
+        store.loses_ends.store(false, Ordering::SeqCst);
+        assert_eq!(ask(&failing, &done, ("ann", Some("k"), "2"), reply_of(1)).await, 201);
+        assert_eq!(done.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test]
+    async fn a_key_whose_begin_may_have_been_stored_is_free_again() {
+        let folder = TempDir::new().unwrap();
+        let (store, done) = (FailingStore::new(&folder), Arc::<AtomicUsize>::default());
+        let failing = IdempotencyDesk::new(Arc::clone(&store) as _);
+        store.doubts_begins.store(true, Ordering::SeqCst);
+        assert_eq!(ask(&failing, &done, ("ann", Some("k"), "1"), reply_of(1)).await, 503);
+        store.doubts_begins.store(false, Ordering::SeqCst);
+        store.loses_ends.store(false, Ordering::SeqCst);
+        assert_eq!(ask(&failing, &done, ("ann", Some("k"), "1"), reply_of(1)).await, 201);
+        assert_eq!(done.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn a_key_of_this_process_that_nothing_works_on_is_cut_off_and_not_running() {
+        let folder = TempDir::new().unwrap();
+        let (store, done) = (FailingStore::new(&folder), Arc::<AtomicUsize>::default());
+        store.loses_ends.store(false, Ordering::SeqCst);
+        let one = IdempotencyDesk::new(Arc::clone(&store) as _);
+        let orphan = IdempotencyKey { user: "ann".to_owned(), key: "k".to_owned() };
+        let headers = HeaderMap::new();
+        let target = "call clock.get_time".to_owned();
+        let request = KeyedRequest { user: "ann", headers: &headers, target, body: b"1" };
+        store.begin_key(&orphan, request.fingerprint(), now_ms()).await.unwrap();
+        let problem = try_ask(&one, &done, ("ann", Some("k"), "1"), reply_of(1)).await.unwrap_err();
+        assert_eq!(problem.kind, ProblemKind::OutcomeUnknown);
+        assert_eq!(ask(&one, &done, ("ann", Some("k"), "2"), reply_of(1)).await, 422);
+        assert_eq!(done.load(Ordering::Relaxed), 0);
+        let known = store.find_key(&orphan, now_ms()).await.unwrap().unwrap();
+        assert_eq!(known.state, KeyState::CutOff, "other services do not wait for it either");
+    }
+
+    #[tokio::test]
+    async fn work_that_panics_is_cut_off_and_does_not_run_for_ever() {
+        let folder = TempDir::new().unwrap();
+        let desk = desk(&folder);
+        let mut headers = HeaderMap::new();
+        headers.insert(KEY_HEADER, HeaderValue::from_static("k"));
+        let mut kinds = Vec::new();
+        for _ in 0..2 {
+            let target = "call clock.get_time".to_owned();
+            let request = KeyedRequest { user: "ann", headers: &headers, target, body: b"" };
+            let begin = || Ok(async { panic!("a bug") });
+            kinds.push(desk.try_reply(request, begin).await.unwrap_err().kind);
+        }
+        assert_eq!(kinds, [ProblemKind::Internal, ProblemKind::OutcomeUnknown]);
+    }
+
+    #[test]
+    fn ends_that_cannot_be_stored_are_bounded_for_each_user_and_for_all() {
+        let mut table = KeyTable::new();
+        let mut fill = |user: &str, count: usize| {
+            for number in 0..count {
+                let key = IdempotencyKey { user: user.to_owned(), key: number.to_string() };
+                let unsettled = UnsettledKey::new(key.clone(), [0; 32], 0, KeyEnd::NotDone);
+                table.insert(key, KeyedWork::Unsettled(Arc::new(unsettled)));
+            }
+            (check_room(&table, user).is_ok(), check_room(&table, "eve").is_ok())
+        };
+        assert_eq!(fill("ann", KEYS_OF_USER_MAX - 1), (true, true));
+        assert_eq!(fill("ann", KEYS_OF_USER_MAX), (false, true));
+        for number in 2..KEYS_MAX / KEYS_OF_USER_MAX {
+            assert_eq!(fill(&number.to_string(), KEYS_OF_USER_MAX), (false, true));
+        }
+        assert_eq!(fill("zoe", KEYS_OF_USER_MAX), (false, false));
     }
 }

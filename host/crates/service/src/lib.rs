@@ -19,6 +19,7 @@ mod event_socket;
 mod event_stream;
 mod health;
 mod idempotency;
+mod keyed_work;
 mod metrics;
 mod open_sessions;
 mod openapi;

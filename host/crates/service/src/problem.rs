@@ -203,6 +203,16 @@ impl Problem {
         Self::new(ProblemKind::Stopping, "the service stops; ask again when it has started")
     }
 
+    /// The store cannot be used. The text names no files of the host, which are for its operator alone.
+    pub(crate) fn store_unavailable() -> Self {
+        Self::new(ProblemKind::StoreUnavailable, "the store cannot be used")
+    }
+
+    /// The work on the request panicked.
+    pub(crate) fn broken() -> Self {
+        Self::new(ProblemKind::Internal, "the request broke; this is a bug of the service")
+    }
+
     /// Replaces an answer of the library by one in our form. `text` is what it said.
     pub(crate) fn from_library(status: StatusCode, text: &str) -> Self {
         let kind = ProblemKind::of_status(status);
@@ -252,8 +262,7 @@ impl From<StoreError> for Problem {
                 Self::too_many("too many requests with a key are running")
             }
             StoreError::SessionNotFound { .. } => Self::not_found("there is no such session"),
-            // The text names files of the host, which is for its operator alone.
-            _ => Self::new(ProblemKind::StoreUnavailable, "the store cannot be used"),
+            _ => Self::store_unavailable(),
         }
     }
 }

@@ -248,6 +248,18 @@ pub(crate) fn check_length(
 }
 
 impl StoreError {
+    /// Whether the change may have been written although it failed.
+    pub fn may_have_written(&self) -> bool {
+        // A database that fails in its own way tells nobody how far it came.
+        matches!(
+            self,
+            Self::OutcomeUnknown { .. }
+                | Self::Database { .. }
+                | Self::Damaged { .. }
+                | Self::File { .. }
+        )
+    }
+
     /// Returns what the user can do about the error.
     pub fn hint(&self) -> Option<String> {
         match self {

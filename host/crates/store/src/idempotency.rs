@@ -44,7 +44,9 @@ pub struct KnownKey {
 /// What became of the request of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyState {
-    /// Its process works on it.
+    /// This process has begun it, and has not stored what came of it.
+    BegunHere,
+    /// Another process works on it.
     Running,
     /// Its process ended before the request did.
     CutOff,
@@ -85,10 +87,13 @@ pub trait IdempotencyStore: Send + Sync {
         now_ms: u64,
     ) -> Result<Option<KnownKey>, StoreError>;
 
-    /// Stores the reply to a request that was done. A body that is too long is not kept.
+    /// Stores the reply to a request that this process began and that was done. A body that is too
+    /// long is not kept. Like the two methods below, it changes nothing if this process does not have
+    /// the key, because another one may have it by the time that an earlier failure is repaired.
     async fn end_key(&self, key: &IdempotencyKey, reply: KeyedReply) -> Result<(), StoreError>;
 
-    /// Forgets the key of a request that was not done, so that it can be made again.
+    /// Forgets the key of a request that this process began and that was not done, so that it can be
+    /// made again.
     async fn release_key(&self, key: &IdempotencyKey) -> Result<(), StoreError>;
 
     /// Marks a request of this process that ended before it was done: whether it had an effect is not
@@ -105,7 +110,8 @@ impl IdempotencyKey {
 
 impl KeyedReply {
     /// The reply without a body that is too long.
-    pub(crate) fn bounded(self) -> Self {
+    #[must_use]
+    pub fn bounded(self) -> Self {
         Self { body: self.body.filter(|body| body.len() <= REPLY_BYTES_MAX), ..self }
     }
 }

@@ -11,7 +11,7 @@ use super::{
     PostgresStore,
     error::PgError,
     holders::{self, LiveHolders},
-    transaction::Tx,
+    transaction::{Tx, Values},
     values::{Columns, escape, hash_key},
 };
 use crate::{
@@ -39,6 +39,9 @@ pub(super) const TABLE: &str = "
     CREATE INDEX idempotency_key_user ON idempotency_key USING hash (user_id);
     CREATE INDEX idempotency_key_begun ON idempotency_key (begun_ms);
 ";
+
+/// Selects a key that this process has begun and not ended.
+const IS_BEGUN_HERE: &str = "hash = $1 AND process = $2 AND status IS NULL";
 
 #[async_trait]
 impl IdempotencyStore for PostgresStore {
@@ -70,22 +73,32 @@ impl IdempotencyStore for PostgresStore {
     async fn end_key(&self, key: &IdempotencyKey, reply: KeyedReply) -> Result<(), StoreError> {
         self.write((hash_of(key), reply.bounded()), |tx, (hash, KeyedReply { status, body })| {
             Box::pin(async move {
-                let sql = "UPDATE idempotency_key SET status = $2, body = $3 WHERE hash = $1";
-                tx.execute(sql, &[hash, &i64::from(*status), body]).await.map(drop)
+                let sql = format!(
+                    "UPDATE idempotency_key SET status = $3, body = $4 WHERE {IS_BEGUN_HERE}"
+                );
+                let values: Values<'_> = &[hash, &holders::own_name(), &i64::from(*status), body];
+                tx.execute(&sql, values).await.map(drop)
             })
         })
         .await
     }
 
     async fn release_key(&self, key: &IdempotencyKey) -> Result<(), StoreError> {
-        self.write(hash_of(key), |tx, hash| Box::pin(remove(tx, hash))).await
+        self.write(hash_of(key), |tx, hash| {
+            Box::pin(async move {
+                let sql = format!("DELETE FROM idempotency_key WHERE {IS_BEGUN_HERE}");
+                tx.execute(&sql, &[hash, &holders::own_name()]).await.map(drop)
+            })
+        })
+        .await
     }
 
     async fn cut_off_key(&self, key: &IdempotencyKey) -> Result<(), StoreError> {
         self.write(hash_of(key), |tx, hash| {
             Box::pin(async move {
-                let sql = "UPDATE idempotency_key SET process = NULL WHERE hash = $1";
-                tx.execute(sql, &[hash]).await.map(drop)
+                let sql =
+                    format!("UPDATE idempotency_key SET process = NULL WHERE {IS_BEGUN_HERE}");
+                tx.execute(&sql, &[hash, &holders::own_name()]).await.map(drop)
             })
         })
         .await
@@ -175,16 +188,15 @@ async fn remove_ended(
     tx.execute(sql, &[&ended]).await.map(drop)
 }
 
-async fn remove(tx: &Tx<'_>, hash: &[u8]) -> Result<(), PgError> {
-    tx.execute("DELETE FROM idempotency_key WHERE hash = $1", &[&hash]).await.map(drop)
-}
-
 fn read_key(row: &Row, live: &LiveHolders) -> Result<KnownKey, PgError> {
     let foreign = |what: &str| PgError::Foreign(format!("{what} of an idempotency key"));
     let state = match row.number_option("status")? {
         Some(status) => {
             let status = u16::try_from(status).map_err(|_| foreign("the status"))?;
             KeyState::Done(KeyedReply { status, body: row.value("body")? })
+        }
+        None if row.text_option("process")?.as_ref() == Some(&holders::own_name()) => {
+            KeyState::BegunHere
         }
         None if is_running(row, live)? => KeyState::Running,
         None => KeyState::CutOff,

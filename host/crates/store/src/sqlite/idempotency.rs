@@ -32,6 +32,9 @@ pub(super) const TABLE: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
+/// Selects a key that this process has begun and not ended.
+const IS_BEGUN_HERE: &str = "user = ?1 AND key = ?2 AND process = ?3 AND status IS NULL";
+
 #[async_trait]
 impl IdempotencyStore for SqliteStore {
     async fn begin_key(
@@ -56,9 +59,10 @@ impl IdempotencyStore for SqliteStore {
 
     async fn end_key(&self, key: &IdempotencyKey, reply: KeyedReply) -> Result<(), StoreError> {
         let (key, KeyedReply { status, body }) = (key.clone(), reply.bounded());
-        let sql = "UPDATE idempotency_key SET status = ?3, body = ?4 WHERE user = ?1 AND key = ?2";
+        let sql =
+            format!("UPDATE idempotency_key SET status = ?4, body = ?5 WHERE {IS_BEGUN_HERE}");
         self.write(move |connection| {
-            connection.execute(sql, params![key.user, key.key, status, body])
+            connection.execute(&sql, params![key.user, key.key, own_name(), status, body])
         })
         .await
         .map(drop)
@@ -66,15 +70,22 @@ impl IdempotencyStore for SqliteStore {
 
     async fn release_key(&self, key: &IdempotencyKey) -> Result<(), StoreError> {
         let key = key.clone();
-        self.write(move |connection| remove(connection, &key.user, &key.key)).await
+        let sql = format!("DELETE FROM idempotency_key WHERE {IS_BEGUN_HERE}");
+        self.write(move |connection| {
+            connection.execute(&sql, params![key.user, key.key, own_name()])
+        })
+        .await
+        .map(drop)
     }
 
     async fn cut_off_key(&self, key: &IdempotencyKey) -> Result<(), StoreError> {
         let key = key.clone();
-        let sql = "UPDATE idempotency_key SET process = NULL WHERE user = ?1 AND key = ?2";
-        self.write(move |connection| connection.execute(sql, params![key.user, key.key]))
-            .await
-            .map(drop)
+        let sql = format!("UPDATE idempotency_key SET process = NULL WHERE {IS_BEGUN_HERE}");
+        self.write(move |connection| {
+            connection.execute(&sql, params![key.user, key.key, own_name()])
+        })
+        .await
+        .map(drop)
     }
 }
 
@@ -92,9 +103,8 @@ fn begin_in(
     make_room(connection, &key.user)?;
     let sql = "INSERT INTO idempotency_key (user, key, fingerprint, process, begun_ms)
         VALUES (?1, ?2, ?3, ?4, ?5)";
-    let process = ProcessIdentity::current_process().to_string();
     let begun_ms = to_sql_integer(now_ms);
-    connection.execute(sql, params![key.user, key.key, fingerprint, process, begun_ms])?;
+    connection.execute(sql, params![key.user, key.key, fingerprint, own_name(), begun_ms])?;
     Ok(None)
 }
 
@@ -150,10 +160,12 @@ fn remove(connection: &Connection, user: &str, key: &str) -> rusqlite::Result<()
 }
 
 fn read_key(row: &Row<'_>) -> rusqlite::Result<KnownKey> {
-    let status: Option<u16> = row.get("status")?;
+    let (status, process): (Option<u16>, Option<String>) =
+        (row.get("status")?, row.get("process")?);
     let state = match status {
         Some(status) => KeyState::Done(KeyedReply { status, body: row.get("body")? }),
-        None if is_running(row.get("process")?) => KeyState::Running,
+        None if process.as_ref() == Some(&own_name()) => KeyState::BegunHere,
+        None if is_running(process) => KeyState::Running,
         None => KeyState::CutOff,
     };
     let fingerprint: Vec<u8> = row.get("fingerprint")?;
@@ -161,6 +173,10 @@ fn read_key(row: &Row<'_>) -> rusqlite::Result<KnownKey> {
         .try_into()
         .map_err(|_| foreign_value_error(row, "fingerprint", "it has another length"))?;
     Ok(KnownKey { fingerprint, state })
+}
+
+fn own_name() -> String {
+    ProcessIdentity::current_process().to_string()
 }
 
 fn is_running(process: Option<String>) -> bool {

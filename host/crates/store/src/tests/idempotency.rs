@@ -30,7 +30,7 @@ fn a_key_is_begun_once_and_is_its_users_alone() {
     let ann = key("ann", "k");
     assert_eq!(find(&ann), None);
     assert_eq!(begin(&ann, 1), None);
-    assert_eq!(begin(&ann, 2), known(KeyState::Running), "the first fingerprint stays");
+    assert_eq!(begin(&ann, 2), known(KeyState::BegunHere), "the first fingerprint stays");
     assert_eq!(begin(&key("ben", "k"), 2), None);
     keys.end_key(&ann, reply(Some("{}"))).wait().unwrap();
     assert_eq!(begin(&ann, 1), known(KeyState::Done(reply(Some("{}")))));
@@ -64,6 +64,20 @@ fn a_key_of_a_process_that_is_gone_is_cut_off_unless_it_was_done() {
         assert_eq!(begin("running"), known(want));
         assert_eq!(begin("done"), known(KeyState::Done(reply(None))));
     }
+}
+
+/// A process may come late with the end of its request, when another one has the key.
+#[test]
+fn the_end_of_a_request_changes_no_key_of_another_process() {
+    let fixture = Fixture::new();
+    let keys = &fixture.store.idempotency;
+    let ann = key("ann", "k");
+    keys.begin_key(&ann, [1; 32], NOW_MS).wait().unwrap();
+    fixture.hand_over("idempotency_key", Other::Elsewhere);
+    keys.end_key(&ann, reply(None)).wait().unwrap();
+    keys.release_key(&ann).wait().unwrap();
+    keys.cut_off_key(&ann).wait().unwrap();
+    assert_eq!(keys.find_key(&ann, NOW_MS).wait().unwrap(), known(KeyState::Running));
 }
 
 #[test]

@@ -85,6 +85,8 @@ fn the_key_of_a_machine_that_dies_is_cut_off_with_its_lease() {
     for _ in 0..2 {
         assert_eq!(state_elsewhere(&fixture, &other), Some(KeyState::CutOff));
     }
+    let own = crate::process::ProcessIdentity::current_process();
+    fixture.sql(&format!("UPDATE idempotency_key SET process = '{own}'"));
     let reply = KeyedReply { status: 200, body: Some(b"{}".to_vec()) };
     fixture.store.idempotency.end_key(&key, reply.clone()).wait().unwrap();
     assert_eq!(state_elsewhere(&fixture, &other), Some(KeyState::Done(reply)));
