@@ -192,7 +192,7 @@ mod tests {
     use tokio::time::sleep;
 
     use super::*;
-    use crate::services::NotificationHub;
+    use crate::{services::NotificationHub, session::Events};
 
     const ID: &str = "s-1";
 
@@ -252,6 +252,42 @@ mod tests {
         }
     }
 
+    /// A session that counts in `written` what it records.
+    fn counting_session(written: &Arc<AtomicUsize>) -> (SessionHandle, Events) {
+        let (_, approvals) = session::approval::approval_channel();
+        let parts = SessionParts {
+            model: Arc::new(OfflineMatcher::default()),
+            toolbox: Arc::new(NoTools),
+            approvals,
+            journal: Box::new(Counting(Arc::clone(written))),
+            recall: None,
+            past: RestoredSession::default(),
+            account: None,
+            options: SessionOptions::new(ID),
+        };
+        session::spawn_session(parts).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_session_that_ends_takes_no_messages_from_one_that_was_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = HostStore::open(&folder.path().join("state")).unwrap();
+        let conversations = Arc::new(NotificationHub::new(store, Arc::new(|_: &str| {})));
+        let written = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
+        let [(earlier, _), (later, _events)] = written.each_ref().map(counting_session);
+        let ending = conversations.subscribe(LOCAL_USER, ID, earlier);
+        let _attendance = conversations.subscribe(LOCAL_USER, ID, later);
+        ending.unsubscribe().await;
+        conversations.post_notice(LOCAL_USER, &notice(), DeliveryTime::Immediate).await.unwrap();
+        let is_written = async {
+            while written[1].load(Ordering::Relaxed) == 0 {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), is_written).await.unwrap();
+        assert_eq!(written[0].load(Ordering::Relaxed), 0);
+    }
+
     /// A session whose front end does not read its events accepts messages, but stops recording
     /// them.
     #[tokio::test]
@@ -260,18 +296,7 @@ mod tests {
         let store = HostStore::open(&folder.path().join("state")).unwrap();
         let conversations = Arc::new(NotificationHub::new(store.clone(), Arc::new(|_: &str| {})));
         let written = Arc::new(AtomicUsize::new(0));
-        let (_, approvals) = session::approval::approval_channel();
-        let parts = SessionParts {
-            model: Arc::new(OfflineMatcher::default()),
-            toolbox: Arc::new(NoTools),
-            approvals,
-            journal: Box::new(Counting(Arc::clone(&written))),
-            recall: None,
-            past: RestoredSession::default(),
-            account: None,
-            options: SessionOptions::new(ID),
-        };
-        let (handle, events) = session::spawn_session(parts).unwrap();
+        let (handle, events) = counting_session(&written);
         let attendance = conversations.subscribe(LOCAL_USER, ID, handle);
         for _ in 0..MANY / 40 {
             for _ in 0..40 {

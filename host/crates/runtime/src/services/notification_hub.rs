@@ -6,7 +6,10 @@
 //! takes its messages when it is notified, and polls for those that other processes stored.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicU64},
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -36,6 +39,8 @@ pub struct NotificationHub {
     message_sink: MessageSink,
     progress_sink: OnceLock<ProgressSink>,
     conversations: Mutex<Vec<OpenConversation>>,
+    /// How many subscriptions there were.
+    subscription_count: AtomicU64,
 }
 
 /// Receives the progress of calls that belong to no open session, such as those of MCP clients. It
@@ -44,6 +49,8 @@ pub type ProgressSink = Box<dyn Fn(&ToolCallContext, CallProgress) + Send + Sync
 
 struct OpenConversation {
     session_id: String,
+    /// The number of its subscription: a session may be opened again while an earlier one ends.
+    subscription: u64,
     events: mpsc::Sender<DeliveryEvent>,
 }
 
@@ -57,8 +64,13 @@ pub(super) enum DeliveryEvent {
 
 impl NotificationHub {
     pub(super) fn new(store: HostStore, message_sink: MessageSink) -> Self {
-        let progress_sink = OnceLock::new();
-        Self { store, message_sink, progress_sink, conversations: Mutex::default() }
+        Self {
+            store,
+            message_sink,
+            progress_sink: OnceLock::new(),
+            conversations: Mutex::default(),
+            subscription_count: AtomicU64::new(0),
+        }
     }
 
     /// Sets what receives the progress of calls without a session. Only the first one counts.
@@ -89,9 +101,13 @@ impl NotificationHub {
             error_reported,
         };
         let delivery_task = tokio::spawn(delivery_task.run_delivery(inbox));
-        self.open_conversations()
-            .push(OpenConversation { session_id: session_id.clone(), events: event_sender });
-        Subscription { notification_hub: Arc::clone(self), session_id, delivery_task }
+        let number = self.subscription_count.fetch_add(1, Ordering::Relaxed);
+        self.open_conversations().push(OpenConversation {
+            session_id,
+            subscription: number,
+            events: event_sender,
+        });
+        Subscription { notification_hub: Arc::clone(self), number, delivery_task }
     }
 
     /// Stores a message for a user and wakes the couriers.
@@ -181,7 +197,7 @@ impl NoticeService for NotificationHub {
 /// A session that receives messages.
 pub struct Subscription {
     notification_hub: Arc<NotificationHub>,
-    session_id: String,
+    number: u64,
     delivery_task: JoinHandle<()>,
 }
 
@@ -189,16 +205,20 @@ impl Subscription {
     /// Stops delivery. Later messages wait until the session is resumed. Call this before the
     /// session is closed, so that it still records the delivered messages.
     pub async fn unsubscribe(mut self) {
-        // The courier ends when its sender is dropped.
-        self.notification_hub
-            .open_conversations()
-            .retain(|open| open.session_id != self.session_id);
+        self.leave_hub();
         let _ = timeout(UNSUBSCRIBE_TIME_MAX, &mut self.delivery_task).await;
+    }
+
+    /// Drops the sender of this subscription, which ends its courier.
+    fn leave_hub(&self) {
+        let mut open = self.notification_hub.open_conversations();
+        open.retain(|open| open.subscription != self.number);
     }
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
+        self.leave_hub();
         self.delivery_task.abort();
     }
 }
