@@ -11,6 +11,7 @@
 //! - [`serve_stdio`]: the client at standard input and output.
 //! - `rpc`: the messages of JSON-RPC. `output`: what is sent. `connection`: what is received.
 //! - `requests`: the requests of a client. `prompt`: the input of a turn.
+//! - `session_queue`: the requests that open and close one session, one after the other.
 //! - `session`: one session. `event_feed`: its events, as updates. `permission`: its questions.
 //! - `updates`: the updates themselves. `replay`: those of earlier turns.
 
@@ -28,6 +29,7 @@ mod rpc;
 mod server;
 mod session;
 mod session_config;
+mod session_queue;
 mod stdio;
 mod updates;
 

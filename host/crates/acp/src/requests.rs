@@ -1,7 +1,8 @@
 //! The requests of a client.
 //!
 //! A request that changes the order of things in a session, such as a prompt or a cancel, takes
-//! effect before the next message is read. All others run beside each other.
+//! effect before the next message is read. Those that open, close or delete the same session run one
+//! after the other, in the order of the client. All others run beside each other.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -104,6 +105,21 @@ enum RequestOutcome {
     Authenticate,
 }
 
+impl RequestOutcome {
+    /// The session that the request opens, closes or deletes, if it exists by now.
+    fn session_to_change(&self) -> Option<&str> {
+        match self {
+            Self::Open(OpenKind::Load | OpenKind::Resume, params) => params.session_id.as_deref(),
+            Self::Close(session_id) | Self::Delete(session_id) => Some(session_id),
+            Self::Open(OpenKind::New, _)
+            | Self::Done(_)
+            | Self::AnsweredLater
+            | Self::List(_)
+            | Self::Authenticate => None,
+        }
+    }
+}
+
 /// How a session is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenKind {
@@ -119,7 +135,13 @@ pub(crate) fn handle_request(server: &Arc<AcpServer>, id: RequestId, method: &st
     let outcome = begin_request(server, &id, method, params)
         .unwrap_or_else(|error| RequestOutcome::Done(Err(error)));
     let server = Arc::clone(server);
+    // Taken before the next message is read, so that the client's order counts.
+    let place = outcome.session_to_change().map(|session_id| server.take_place(session_id));
     tokio::spawn(async move {
+        let _turn = match place {
+            Some(place) => Some(place.reach().await),
+            None => None,
+        };
         let result = match outcome {
             RequestOutcome::AnsweredLater => return,
             RequestOutcome::Done(result) => result,

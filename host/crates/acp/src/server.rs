@@ -33,6 +33,7 @@ use crate::{
     rpc::{RequestId, RpcError},
     session::{AcpSession, NewAcpSession},
     session_config::{MODEL_OPTION, config_options, has_no_model},
+    session_queue::{SessionPlace, SessionQueues},
 };
 
 /// Most open sessions. Each has its tasks and its instances of plugins; nobody watches more.
@@ -69,8 +70,10 @@ pub struct AcpServer {
     overrides: SessionOverrides,
     output: Arc<ClientOutput>,
     sessions: Mutex<SessionTable>,
-    /// Locked while a session is opened, so that one is not opened twice.
+    /// Locked while a session is opened, so that there are never too many.
     opening: tokio::sync::Mutex<()>,
+    /// The requests that open, close or delete the same session.
+    queues: SessionQueues,
     /// Locked while servers are started and ended.
     client_servers: tokio::sync::Mutex<ClientServers>,
     shows_notices: Arc<AtomicBool>,
@@ -94,6 +97,7 @@ impl AcpServer {
             output,
             sessions: Mutex::default(),
             opening: tokio::sync::Mutex::default(),
+            queues: SessionQueues::default(),
             client_servers: tokio::sync::Mutex::default(),
             shows_notices: Arc::default(),
         })
@@ -106,6 +110,12 @@ impl AcpServer {
     /// Notes whether the client shows notices.
     pub(crate) fn note_client(&self, shows_notices: bool) {
         self.shows_notices.store(shows_notices, Ordering::Relaxed);
+    }
+
+    /// Takes a place among the requests that open, close or delete a session. Each of them has its
+    /// turn before it begins.
+    pub(crate) fn take_place(&self, session_id: &str) -> SessionPlace {
+        self.queues.take_place(session_id)
     }
 
     /// Returns an open session.
@@ -307,7 +317,6 @@ impl AcpServer {
 
     /// Removes a session for good.
     pub(crate) async fn delete_session(&self, session_id: &str) -> Result<Value, RpcError> {
-        let _opening = self.opening.lock().await;
         let open = self.table().sessions.remove(session_id);
         let was_open = open.is_some();
         if let Some(session) = open {
