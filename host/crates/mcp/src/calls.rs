@@ -43,6 +43,12 @@ pub(crate) struct ClientQuestion {
 }
 
 impl ClientQuestion {
+    /// A question, and what receives its answer.
+    pub(crate) fn new(request: ApprovalRequest) -> (Self, oneshot::Receiver<ApprovalAnswer>) {
+        let (answer, answered) = oneshot::channel();
+        (Self { request: Box::new(request), answer }, answered)
+    }
+
     /// Answers it. It may have ended meanwhile.
     pub(crate) fn answer(self, answer: ApprovalAnswer) {
         let _ = self.answer.send(answer);
@@ -110,8 +116,7 @@ impl Consent for CallBroker {
             let Some(events) = events.filter(|_| !request.needs_folder()) else {
                 return ApprovalAnswer::Nobody;
             };
-            let (answer, answered) = oneshot::channel();
-            let question = ClientQuestion { request: Box::new(request), answer };
+            let (question, answered) = ClientQuestion::new(request);
             if events.send(CallEvent::Question(question)).await.is_err() {
                 return ApprovalAnswer::Nobody;
             }

@@ -43,6 +43,10 @@ const TASK_TIME_MS: u64 = 60 * 60 * 1000;
 /// How often a client should ask, in milliseconds.
 const POLL_EVERY_MS: u64 = 1000;
 
+/// Most questions of a task that wait at the same time. A guest that sends more requests at once than a
+/// user can look through is refused the others.
+const QUESTIONS_MAX: usize = 16;
+
 /// Longest state of a task in words, in characters.
 const MESSAGE_CHARS_MAX: usize = 300;
 
@@ -60,10 +64,10 @@ pub(crate) struct RunningTasks {
 #[derive(Default)]
 struct RunningTask {
     cancel: CancellationToken,
-    /// A question that waits for its answer, and the key of the answer.
-    question: Option<(String, ClientQuestion)>,
+    /// The questions that wait for their answers, each with the key of its answer.
+    questions: Vec<(String, ClientQuestion)>,
     /// How many questions there were.
-    questions: u32,
+    question_count: u32,
     /// What it does at the moment.
     message: Option<String>,
 }
@@ -170,8 +174,7 @@ impl RunningTasks {
                 if !can_show {
                     return question.answer(ApprovalAnswer::Nobody);
                 }
-                task.questions += 1;
-                task.question = Some((format!("approval-{}", task.questions), question));
+                task.add_question(question);
             }
         }
     }
@@ -180,12 +183,20 @@ impl RunningTasks {
     fn look(&self, id: &str) -> Option<(InputRequests, Option<String>)> {
         let mut tasks = self.lock();
         let task = tasks.get_mut(id)?;
-        task.question.take_if(|(_, question)| question.is_withdrawn());
-        let forms = task.question.iter().filter_map(|(key, question)| {
+        task.questions.retain(|(_, question)| !question.is_withdrawn());
+        let forms = task.questions.iter().filter_map(|(key, question)| {
             let form = approval::question_form(&question.request)?;
             Some((key.clone(), InputRequest::Elicitation(ElicitRequest::new(form))))
         });
         Some((forms.collect(), task.message.clone()))
+    }
+
+    /// Takes an open question of a task by the key of its answer.
+    fn take_question(&self, id: &str, key: &str) -> Option<ClientQuestion> {
+        let mut tasks = self.lock();
+        let questions = &mut tasks.get_mut(id)?.questions;
+        let place = questions.iter().position(|(open, _)| open == key)?;
+        Some(questions.remove(place).1)
     }
 }
 
@@ -193,6 +204,16 @@ impl RunningTask {
     fn say(&mut self, message: &str) {
         let message = text::escape_excerpt(message, MESSAGE_CHARS_MAX);
         self.message = Some(message).filter(|message| !message.is_empty());
+    }
+
+    /// Adds a question to those that wait, unless there are too many.
+    fn add_question(&mut self, question: ClientQuestion) {
+        self.questions.retain(|(_, question)| !question.is_withdrawn());
+        if self.questions.len() >= QUESTIONS_MAX {
+            return question.answer(ApprovalAnswer::Nobody);
+        }
+        self.question_count += 1;
+        self.questions.push((format!("approval-{}", self.question_count), question));
     }
 }
 
@@ -226,12 +247,7 @@ pub(crate) async fn update_task(
 ) -> Result<(), ErrorData> {
     find_task(server, user, &request.task_id).await?;
     for (key, answer) in request.input_responses {
-        let question = {
-            let mut tasks = server.tasks().lock();
-            let task = tasks.get_mut(&request.task_id);
-            task.and_then(|task| task.question.take_if(|(open, _)| *open == key))
-        };
-        let Some((_, question)) = question else { continue };
+        let Some(question) = server.tasks().take_question(&request.task_id, &key) else { continue };
         let form = serde_json::from_value::<ElicitResult>(answer).ok();
         let answer = form.map_or(ApprovalAnswer::No { reason: None }, |form| {
             approval::answer_from_form(&form, &question.request)
@@ -336,5 +352,84 @@ fn with_code(error: Map<String, Value>) -> Map<String, Value> {
             let kept = json!({ "code": code, "message": "the end of the task cannot be read" });
             kept.as_object().cloned().unwrap_or_default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::ElicitationAction;
+    use sallyport_contract::{ApprovalRequest, ApprovalSubject, RequestedCall, ToolCallContext};
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    const ID: &str = "task-1";
+
+    fn running_task() -> RunningTasks {
+        let tasks = RunningTasks::default();
+        tasks.lock().insert(ID.to_owned(), RunningTask::default());
+        tasks
+    }
+
+    fn question() -> (ClientQuestion, oneshot::Receiver<ApprovalAnswer>) {
+        ClientQuestion::new(ApprovalRequest {
+            call: RequestedCall {
+                context: ToolCallContext::default(),
+                tool: "mail.send".parse().unwrap(),
+                arguments: "{}".to_owned(),
+            },
+            subject: ApprovalSubject::Call,
+            request: None,
+            plugin_version: "1.2.0".to_owned(),
+            plugin_digest: "0123456789abcdef".to_owned(),
+            reason: "no rule for it".to_owned(),
+            rule: None,
+            capabilities: Vec::new(),
+        })
+    }
+
+    fn keys(tasks: &RunningTasks) -> Vec<String> {
+        tasks.look(ID).unwrap().0.into_keys().collect()
+    }
+
+    #[tokio::test]
+    async fn a_second_question_of_a_task_does_not_refuse_the_first() {
+        let tasks = running_task();
+        let (first, mut first_answer) = question();
+        let (second, mut second_answer) = question();
+        for question in [first, second] {
+            tasks.note_event(ID, CallEvent::Question(question), true);
+        }
+        assert_eq!(keys(&tasks), ["approval-1", "approval-2"]);
+        assert!(first_answer.try_recv().is_err(), "it is not answered yet");
+        let form =
+            ElicitResult::new(ElicitationAction::Accept).with_content(json!({ "approve": "once" }));
+        let first = tasks.take_question(ID, "approval-1").unwrap();
+        let answer = approval::answer_from_form(&form, &first.request);
+        first.answer(answer);
+        assert_eq!(first_answer.try_recv(), Ok(ApprovalAnswer::Once));
+        assert!(tasks.take_question(ID, "approval-1").is_none(), "it is answered once");
+        assert_eq!(keys(&tasks), ["approval-2"]);
+        tasks.take_question(ID, "approval-2").unwrap().answer(ApprovalAnswer::Session);
+        assert_eq!(second_answer.try_recv(), Ok(ApprovalAnswer::Session));
+    }
+
+    #[tokio::test]
+    async fn a_task_has_a_bounded_number_of_open_questions() {
+        let tasks = running_task();
+        let mut answers = Vec::new();
+        for _ in 0..=QUESTIONS_MAX {
+            let (question, answer) = question();
+            tasks.note_event(ID, CallEvent::Question(question), true);
+            answers.push(answer);
+        }
+        assert_eq!(answers.pop().unwrap().try_recv(), Ok(ApprovalAnswer::Nobody));
+        assert_eq!(keys(&tasks).len(), QUESTIONS_MAX);
+        // One that its guest does not wait for any more makes room.
+        answers.remove(0);
+        let (further, mut answer) = question();
+        tasks.note_event(ID, CallEvent::Question(further), true);
+        assert!(answer.try_recv().is_err(), "it waits");
+        assert_eq!(keys(&tasks).len(), QUESTIONS_MAX);
     }
 }
