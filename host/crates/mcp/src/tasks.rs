@@ -3,7 +3,8 @@
 //! A client that knows tasks gets the name of a task instead of a wait, and asks for the result later,
 //! also on another connection and after its own restart. The store has each task before its client
 //! hears of it. A call runs in this process alone: if that ends first, the task says that it was cut
-//! off, and the call is not made again, because it may have had an effect.
+//! off, and the call is not made again, because it may have had an effect. An end that cannot be stored
+//! at once stays in memory until it can, and clients of this process get it from there.
 
 use std::{
     collections::HashMap,
@@ -22,9 +23,9 @@ use rmcp::{
 };
 use sallyport_contract::{ApprovalAnswer, CallReport, FailureKind, Outcome, ToolDescriptor, text};
 use sallyport_runtime::{HostNotice, gate::now_ms, host::new_session_id};
-use sallyport_store::{NewTask, StoredTask, TaskEnd, TaskState};
+use sallyport_store::{NewTask, StoreError, StoredTask, TaskEnd, TaskState, TaskStore};
 use serde_json::{Map, Value, json};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -47,6 +48,12 @@ const POLL_EVERY_MS: u64 = 1000;
 /// user can look through is refused the others.
 const QUESTIONS_MAX: usize = 16;
 
+/// First pause before an end is stored again. Each further one is twice as long.
+const RETRY_PAUSE_MIN: Duration = Duration::from_secs(1);
+
+/// Longest pause. After an outage, every end is stored within half a minute.
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
+
 /// Longest state of a task in words, in characters.
 const MESSAGE_CHARS_MAX: usize = 300;
 
@@ -60,14 +67,25 @@ pub(crate) struct RunningTasks {
     tasks: Mutex<HashMap<String, RunningTask>>,
 }
 
-/// What a client can reach of a task that runs.
-#[derive(Default)]
+/// What a client can reach of a task whose end is not stored.
 struct RunningTask {
+    task: NewTask,
     cancel: CancellationToken,
     /// The questions that wait for their answers, each with the key of its answer.
     questions: Vec<(String, ClientQuestion)>,
     /// How many questions there were.
     question_count: u32,
+    /// What it does at the moment.
+    message: Option<String>,
+    /// How it ended, and when.
+    end: Option<(TaskEnd, u64)>,
+}
+
+/// A task as this process knows it.
+struct TaskView {
+    stored: StoredTask,
+    /// The questions that wait.
+    forms: InputRequests,
     /// What it does at the moment.
     message: Option<String>,
 }
@@ -117,9 +135,7 @@ pub(crate) async fn begin_task(
         server.host().notices()(HostNotice::Warning(text));
         return Err(Box::new(long));
     }
-    let running = RunningTask::default();
-    let cancel = running.cancel.clone();
-    server.tasks().lock().insert(id.clone(), running);
+    let cancel = server.tasks().begin(task.clone());
     let stored = StoredTask { task, updated_ms: created_ms, state: TaskState::Running };
     tokio::spawn(run_task(Arc::clone(server), id, long, (cancel, place)));
     Ok(CreateTaskResult::new(wire_task(&stored, None)))
@@ -132,7 +148,7 @@ async fn run_task(
     long: LongCall,
     (cancel, _place): (CancellationToken, OwnedSemaphorePermit),
 ) {
-    let LongCall { mut call, tool, session: _session, can_ask } = long;
+    let LongCall { mut call, tool, session, can_ask } = long;
     let outcome = loop {
         tokio::select! {
             biased;
@@ -144,23 +160,79 @@ async fn run_task(
             },
         }
     };
-    // Ends the call, if it still runs.
-    drop(call);
-    let end = outcome.into_end();
+    // Ends the call, if it still runs, and its session, which does not wait for the store.
+    drop((call, session));
     let store = &server.host().store().tasks;
-    let mut kept = store.end_task(&id, end, now_ms()).await;
-    if kept.is_err() {
-        let error = ErrorData::internal_error("the result is too long to be kept", None);
-        kept = store.end_task(&id, TaskOutcome::Failed(error).into_end(), now_ms()).await;
-    }
-    if let Err(error) = kept {
+    let kept = server.tasks().keep_end(&**store, &id, outcome.into_end(), server.stop_token());
+    if let Err(error) = kept.await {
         let text = format!("the end of a task is not kept: {error}");
         server.host().notices()(HostNotice::Warning(text));
     }
-    server.tasks().lock().remove(&id);
 }
 
 impl RunningTasks {
+    fn begin(&self, task: NewTask) -> CancellationToken {
+        let cancel = CancellationToken::new();
+        let running = RunningTask {
+            task,
+            cancel: cancel.clone(),
+            questions: Vec::new(),
+            question_count: 0,
+            message: None,
+            end: None,
+        };
+        self.lock().insert(running.task.id.clone(), running);
+        cancel
+    }
+
+    /// Stores the end of a task. It is tried again until the store has it, the task has expired or the
+    /// server stops; until then, clients of this process get the end from memory. The places of tasks
+    /// bound how many ends wait.
+    ///
+    /// # Errors
+    ///
+    /// The last error of the store, if it never had the end.
+    async fn keep_end(
+        &self,
+        store: &dyn TaskStore,
+        id: &str,
+        mut end: TaskEnd,
+        stop: &CancellationToken,
+    ) -> Result<(), StoreError> {
+        let ended_ms = now_ms();
+        let mut pause = RETRY_PAUSE_MIN;
+        let kept = loop {
+            let error = match store.end_task(id, end.clone(), ended_ms).await {
+                Ok(_) => break Ok(()),
+                Err(StoreError::TooLong { .. }) => {
+                    let error =
+                        ErrorData::internal_error("the result is too long to be kept", None);
+                    end = TaskOutcome::Failed(error).into_end();
+                    continue;
+                }
+                Err(error) => error,
+            };
+            let expires_ms = self.note_end(id, &end, ended_ms);
+            if stop.is_cancelled() || now_ms() >= expires_ms {
+                break Err(error);
+            }
+            // The last attempt follows the stop.
+            let _ = timeout(pause, stop.cancelled()).await;
+            pause = (pause * 2).min(RETRY_PAUSE_MAX);
+        };
+        self.lock().remove(id);
+        kept
+    }
+
+    /// Notes how a task ended that the store does not take yet. Returns when it expires.
+    fn note_end(&self, id: &str, end: &TaskEnd, ended_ms: u64) -> u64 {
+        let mut tasks = self.lock();
+        let Some(task) = tasks.get_mut(id) else { return ended_ms };
+        task.questions.clear();
+        task.end.get_or_insert_with(|| (end.clone(), ended_ms));
+        task.task.expires_ms
+    }
+
     fn note_event(&self, id: &str, event: CallEvent, can_ask: bool) {
         let mut tasks = self.lock();
         let Some(task) = tasks.get_mut(id) else { return };
@@ -179,16 +251,24 @@ impl RunningTasks {
         }
     }
 
-    /// The questions of a task that wait, and what it does at the moment.
-    fn look(&self, id: &str) -> Option<(InputRequests, Option<String>)> {
+    /// A task of a user whose end is not stored.
+    fn look(&self, user: &str, id: &str) -> Option<TaskView> {
         let mut tasks = self.lock();
         let task = tasks.get_mut(id)?;
+        if task.task.user != user || task.task.expires_ms <= now_ms() {
+            return None;
+        }
         task.questions.retain(|(_, question)| !question.is_withdrawn());
         let forms = task.questions.iter().filter_map(|(key, question)| {
             let form = approval::question_form(&question.request)?;
             Some((key.clone(), InputRequest::Elicitation(ElicitRequest::new(form))))
         });
-        Some((forms.collect(), task.message.clone()))
+        let (state, updated_ms) = match task.end.clone() {
+            Some((end, ended_ms)) => (TaskState::Ended(end), ended_ms),
+            None => (TaskState::Running, task.task.created_ms),
+        };
+        let stored = StoredTask { task: task.task.clone(), updated_ms, state };
+        Some(TaskView { stored, forms: forms.collect(), message: task.message.clone() })
     }
 
     /// Takes an open question of a task by the key of its answer.
@@ -223,17 +303,12 @@ pub(crate) async fn get_task(
     user: &str,
     request: &GetTaskParams,
 ) -> Result<GetTaskResult, ErrorData> {
-    let stored = find_task(server, user, &request.task_id).await?;
+    let TaskView { stored, forms, message } = find_task(server, user, &request.task_id).await?;
     let (payload, message) = match &stored.state {
         TaskState::Ended(end) => (ended_payload(end), None),
         TaskState::CutOff => (TaskOutcome::Failed(cut_off()).into_payload(), None),
-        TaskState::Running => match server.tasks().look(&request.task_id) {
-            Some((forms, message)) if forms.is_empty() => (TaskPayload::Working, message),
-            Some((forms, message)) => {
-                (TaskPayload::InputRequired { input_requests: forms }, message)
-            }
-            None => (TaskPayload::Working, Some("it runs in another process".to_owned())),
-        },
+        TaskState::Running if forms.is_empty() => (TaskPayload::Working, message),
+        TaskState::Running => (TaskPayload::InputRequired { input_requests: forms }, message),
     };
     let task = DetailedTask::new(wire_task(&stored, message), payload);
     Ok(GetTaskResult::new(task))
@@ -263,7 +338,7 @@ pub(crate) async fn cancel_task(
     user: &str,
     request: &CancelTaskParams,
 ) -> Result<(), ErrorData> {
-    let stored = find_task(server, user, &request.task_id).await?;
+    let TaskView { stored, .. } = find_task(server, user, &request.task_id).await?;
     let cancel = server.tasks().lock().get(&request.task_id).map(|task| task.cancel.clone());
     match (cancel, stored.state) {
         (Some(cancel), _) => cancel.cancel(),
@@ -276,13 +351,20 @@ pub(crate) async fn cancel_task(
     Ok(())
 }
 
-async fn find_task(server: &McpServer, user: &str, id: &str) -> Result<StoredTask, ErrorData> {
+/// Finds a task. What this process knows of its own tasks comes first, because it is newer than what
+/// the store has, and known while the store is away.
+async fn find_task(server: &McpServer, user: &str, id: &str) -> Result<TaskView, ErrorData> {
+    if let Some(view) = server.tasks().look(user, id) {
+        return Ok(view);
+    }
     let found = server.host().store().tasks.find_task(user, id, now_ms()).await;
     let found = found.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-    found.ok_or_else(|| {
+    let stored = found.ok_or_else(|| {
         let shown = text::escape_excerpt(id, 100);
         ErrorData::invalid_params(format!("there is no task {shown}, or no longer"), None)
-    })
+    })?;
+    let message = Some("it runs in another process".to_owned());
+    Ok(TaskView { stored, forms: InputRequests::default(), message })
 }
 
 fn wire_task(stored: &StoredTask, message: Option<String>) -> Task {
@@ -357,17 +439,68 @@ fn with_code(error: Map<String, Value>) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use rmcp::model::ElicitationAction;
-    use sallyport_contract::{ApprovalRequest, ApprovalSubject, RequestedCall, ToolCallContext};
+    use sallyport_contract::{
+        ApprovalRequest, ApprovalSubject, RequestedCall, ToolCallContext, async_trait,
+    };
+    use sallyport_store::tasks::TASK_RESULT_BYTES_MAX;
     use tokio::sync::oneshot;
 
     use super::*;
 
     const ID: &str = "task-1";
 
-    fn running_task() -> RunningTasks {
-        let tasks = RunningTasks::default();
-        tasks.lock().insert(ID.to_owned(), RunningTask::default());
+    /// A store that fails a number of times before it takes an end.
+    struct FailingStore {
+        failures: AtomicU32,
+        ended: Mutex<Vec<TaskEnd>>,
+    }
+
+    #[async_trait]
+    impl TaskStore for FailingStore {
+        async fn add_task(&self, _: NewTask) -> Result<(), StoreError> {
+            Ok(())
+        }
+
+        async fn end_task(&self, _: &str, end: TaskEnd, _: u64) -> Result<bool, StoreError> {
+            let bytes = end.body.len();
+            if bytes > TASK_RESULT_BYTES_MAX {
+                let (what, bytes_max) = ("the result of a task", TASK_RESULT_BYTES_MAX);
+                return Err(StoreError::TooLong { what, bytes, bytes_max });
+            }
+            let left = self.failures.load(Ordering::SeqCst);
+            if left > 0 {
+                self.failures.store(left - 1, Ordering::SeqCst);
+                let (database, message) = ("a test".to_owned(), "it is away".to_owned());
+                return Err(StoreError::Unreachable { database, message });
+            }
+            self.ended.lock().unwrap().push(end);
+            Ok(true)
+        }
+
+        async fn find_task(
+            &self,
+            _: &str,
+            _: &str,
+            _: u64,
+        ) -> Result<Option<StoredTask>, StoreError> {
+            Ok(None)
+        }
+    }
+
+    fn failing(failures: u32) -> Arc<FailingStore> {
+        let (failures, ended) = (AtomicU32::new(failures), Mutex::default());
+        Arc::new(FailingStore { failures, ended })
+    }
+
+    fn running_task() -> Arc<RunningTasks> {
+        let tasks = Arc::<RunningTasks>::default();
+        let created_ms = now_ms();
+        let [id, user, name] = [ID, "ann", "mail.send"].map(str::to_owned);
+        let expires_ms = created_ms + TASK_TIME_MS;
+        tasks.begin(NewTask { id, user, name, created_ms, expires_ms });
         tasks
     }
 
@@ -389,7 +522,7 @@ mod tests {
     }
 
     fn keys(tasks: &RunningTasks) -> Vec<String> {
-        tasks.look(ID).unwrap().0.into_keys().collect()
+        tasks.look("ann", ID).unwrap().forms.into_keys().collect()
     }
 
     #[tokio::test]
@@ -431,5 +564,46 @@ mod tests {
         tasks.note_event(ID, CallEvent::Question(further), true);
         assert!(answer.try_recv().is_err(), "it waits");
         assert_eq!(keys(&tasks).len(), QUESTIONS_MAX);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_result_that_cannot_be_stored_at_once_is_not_replaced_by_a_failure() {
+        let (tasks, store) = (running_task(), failing(5));
+        let end = TaskOutcome::Completed(json!({ "content": [] })).into_end();
+        let keeping = tokio::spawn({
+            let (tasks, store, end) = (Arc::clone(&tasks), Arc::clone(&store), end.clone());
+            async move { tasks.keep_end(&*store, ID, end, &CancellationToken::new()).await }
+        });
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let state = |user| tasks.look(user, ID).map(|view| view.stored.state);
+        assert_eq!(state("ann"), Some(TaskState::Ended(end.clone())), "clients get it meanwhile");
+        assert_eq!(state("ben"), None);
+        keeping.await.unwrap().unwrap();
+        assert_eq!(*store.ended.lock().unwrap(), [end]);
+        assert_eq!(state("ann"), None, "the store has it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_result_that_is_too_long_is_replaced() {
+        let (tasks, store) = (running_task(), failing(1));
+        let long = "x".repeat(TASK_RESULT_BYTES_MAX + 1);
+        let end = TaskOutcome::Completed(json!({ "text": long })).into_end();
+        tasks.keep_end(&*store, ID, end, &CancellationToken::new()).await.unwrap();
+        let ended = store.ended.lock().unwrap();
+        assert!(ended[0].body.contains("too long to be kept"), "{ended:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_stops_tries_once_more_and_does_not_wait() {
+        for (failures, is_kept) in [(1, true), (9, false)] {
+            let (tasks, store, stop) =
+                (running_task(), failing(failures), CancellationToken::new());
+            let end = TaskOutcome::Cancelled.into_end();
+            let (kept, ()) = tokio::join!(tasks.keep_end(&*store, ID, end, &stop), async {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                stop.cancel();
+            });
+            assert_eq!(kept.is_ok(), is_kept);
+        }
     }
 }
