@@ -1,6 +1,7 @@
 //! A tool that returns the time anywhere in the world.
 
 mod cities;
+mod regions;
 mod zones;
 
 use jiff::{Timestamp, Zoned};

@@ -6,7 +6,7 @@ use jiff::{
 };
 use sallyport_sdk::ToolError;
 
-use crate::cities::CITIES;
+use crate::{cities::CITIES, regions::REGIONS};
 
 /// Minimum similarity of a suggested name.
 const LIKENESS_MIN: f64 = 0.7;
@@ -75,11 +75,15 @@ pub(crate) fn find(place: &str, now: Timestamp) -> Result<Zone, ToolError> {
         let spoken = rules.iana_name().map(spoken).unwrap_or_default();
         return Ok(Zone { spoken, ..Zone::own(rules) });
     }
-    let wanted = fold(place);
-    let candidates = match candidates(&wanted) {
-        none if none.is_empty() => candidates(before_comma(&wanted)),
-        some => some,
-    };
+    let mut parts = place.split(',').map(str::trim);
+    let city = parts.next().unwrap_or_default();
+    let mut candidates = candidates(&fold(city));
+    if candidates.is_empty() {
+        return Err(unknown(city));
+    }
+    for region in parts.filter(|region| !region.is_empty()) {
+        candidates = keep_in_region(city, candidates, region)?;
+    }
     choose(place, candidates, now)
 }
 
@@ -108,6 +112,59 @@ fn candidates(wanted: &str) -> Vec<Candidate> {
         .filter(|name| fold(&city_of(name)) == wanted)
         .map(|name| Candidate { place: city_of(&name), name })
         .collect()
+}
+
+/// Keeps the candidates that are in the region after the comma. Without this check the time of
+/// Melbourne in Australia would be the answer for "Melbourne, Florida".
+fn keep_in_region(
+    city: &str,
+    candidates: Vec<Candidate>,
+    region: &str,
+) -> Result<Vec<Candidate>, ToolError> {
+    let wanted = fold(region);
+    let region_zones = zones_of_region(&wanted);
+    let (inside, outside): (Vec<_>, Vec<_>) = candidates
+        .into_iter()
+        .partition(|candidate| is_in_region(&candidate.name, &wanted, &region_zones));
+    if inside.is_empty() { Err(elsewhere(city, outside, region, region_zones)) } else { Ok(inside) }
+}
+
+fn zones_of_region(wanted: &str) -> Vec<String> {
+    let listed = REGIONS.iter().filter(|(names, _)| names.iter().any(|name| fold(name) == wanted));
+    let listed = listed.flat_map(|(_, zones)| zones.iter().map(|zone| (*zone).to_owned()));
+    let mut zones: Vec<_> =
+        candidates(wanted).into_iter().map(|candidate| candidate.name).collect();
+    zones.extend(listed);
+    zones
+}
+
+/// A zone is also in the areas of its own name, such as `America` and `Argentina`.
+fn is_in_region(zone: &str, wanted: &str, region_zones: &[String]) -> bool {
+    let areas = zone.rsplit_once('/').map_or("", |(areas, _)| areas);
+    areas.split('/').any(|area| !area.is_empty() && fold(area) == wanted)
+        || region_zones
+            .iter()
+            .any(|of| zone == of || (of.ends_with('/') && zone.starts_with(of.as_str())))
+}
+
+fn elsewhere(
+    city: &str,
+    known: Vec<Candidate>,
+    region: &str,
+    mut region_zones: Vec<String>,
+) -> ToolError {
+    let known: Vec<_> = known.into_iter().map(|candidate| candidate.name).collect();
+    let (known, region) = (known.join(" or "), echo(region));
+    region_zones.retain(|zone| !zone.ends_with('/'));
+    region_zones.truncate(SUGGESTIONS_MAX);
+    let other = match region_zones.join(" or ") {
+        none if none.is_empty() => "the IANA time zone of another place".to_owned(),
+        zones => format!("{zones} for {region:?}"),
+    };
+    ToolError::NotFound(format!(
+        "{:?} is known as {known}, but not as a place in {region:?}; use {known}, or {other}",
+        echo(city)
+    ))
 }
 
 /// Chooses a zone. If all candidates have the same time, the one with the longest path is used:
@@ -205,11 +262,6 @@ fn without_accent(c: char) -> char {
     }
 }
 
-/// Returns the part before a comma: "Paris, France" becomes Paris.
-fn before_comma(wanted: &str) -> &str {
-    wanted.split(',').next().unwrap_or(wanted).trim()
-}
-
 /// Parses `UTC+2`, `gmt -3:30`, `+0530`. Offsets count eastwards: `UTC+2` is ahead of UTC.
 fn offset(place: &str) -> Option<Offset> {
     let text = place.to_ascii_lowercase().replace('−', "-");
@@ -283,11 +335,72 @@ mod tests {
         check("Köln", "Europe/Berlin", " in Köln");
         check("Berlin time", "Europe/Berlin", " in Berlin");
         check("time in Berlin", "Europe/Berlin", " in Berlin");
-        check("Paris, France", "Europe/Paris", " in Paris");
         check("france", "Europe/Paris", " in France");
         check("UK", "Europe/London", " in the UK");
         check("San Francisco", "America/Los_Angeles", " in San Francisco");
+    }
+
+    #[test]
+    fn what_follows_a_comma_fits_the_place() {
+        check("Paris, France", "Europe/Paris", " in Paris");
+        check("Paris, Europe", "Europe/Paris", " in Paris");
+        check("Paris,", "Europe/Paris", " in Paris");
+        check("time in Paris, France", "Europe/Paris", " in Paris");
+        check("Tokyo, Japan", "Asia/Tokyo", " in Tokyo");
+        check("Tokyo, Japan time", "Asia/Tokyo", " in Tokyo");
+        check("Kyiv, Ukraine", "Europe/Kyiv", " in Kyiv");
+        check("Kiev, Ukraine", "Europe/Kiev", " in Kiev");
+        check("Kampala, Uganda", "Africa/Kampala", " in Kampala");
+        check("Singapore, Singapore", "Asia/Singapore", " in Singapore");
+        check("Mexico City, Mexico", "America/Mexico_City", " in Mexico City");
+        check("Buenos Aires, Argentina", "America/Argentina/Buenos_Aires", " in Buenos Aires");
+        check("Melbourne, Australia", "Australia/Melbourne", " in Melbourne");
+        check("Melbourne, Victoria", "Australia/Melbourne", " in Melbourne");
         check("Washington, D.C.", "America/New_York", " in Washington");
+        check("Seattle, Washington", "America/Los_Angeles", " in Seattle");
+        check("Boston, MA, USA", "America/New_York", " in Boston");
+        check("Atlanta, Georgia", "America/New_York", " in Atlanta");
+        check("Indianapolis, U.S.", "America/Indiana/Indianapolis", " in Indianapolis");
+        check("Portland, Oregon", "America/Los_Angeles", " in Portland");
+        check("Portland, Maine", "America/New_York", " in Portland");
+        check("Birmingham, England", "Europe/London", " in Birmingham");
+        check("Birmingham, USA", "America/Chicago", " in Birmingham");
+        check_error("Portland, USA", "invalid-arguments", &["several times"]);
+    }
+
+    #[test]
+    fn a_place_of_the_same_name_in_another_region_is_not_taken_for_it() {
+        for (place, known) in [
+            ("Melbourne, Florida", "Australia/Melbourne"),
+            ("Melbourne, FL", "Australia/Melbourne"),
+            ("Melbourne, Florida, Australia", "Australia/Melbourne"),
+            ("San Jose, Costa Rica", "America/Los_Angeles"),
+            ("Tokyo, Nonsense", "Asia/Tokyo"),
+            ("Tokyo, Osaka, Nonsense", "Asia/Tokyo"),
+            ("Paris, Texas", "Europe/Paris"),
+            ("London, Ontario", "Europe/London"),
+            ("Moscow, Idaho", "Europe/Moscow"),
+            ("Dublin, Ohio", "Europe/Dublin"),
+            ("Rome, Georgia", "Europe/Rome"),
+            ("Paris, America", "Europe/Paris"),
+            ("St Petersburg, Florida", "Europe/Moscow"),
+            ("Cordoba, Spain", "America/Argentina/Buenos_Aires"),
+            ("Portland, Victoria", "America/Los_Angeles or America/New_York"),
+        ] {
+            let known = format!("known as {known}, but not as a place in");
+            check_error(place, "not-found", &[&known]);
+        }
+        check_error(
+            "San Jose, Costa Rica",
+            "not-found",
+            &["use America/Los_Angeles, or America/Costa_Rica for \"Costa Rica\""],
+        );
+        check_error("Tokyo, Nonsense", "not-found", &["or the IANA time zone of another place"]);
+        check_error("Tokio, Japan", "not-found", &["did you mean Tokyo"]);
+        assert!(
+            find(&format!("Paris, {}", "é".repeat(10_000)), now()).unwrap_err().message().len()
+                < 400
+        );
     }
 
     #[test]
@@ -342,6 +455,12 @@ mod tests {
         for (names, zones) in CITIES {
             assert!(zones.iter().all(|zone| exact(zone).is_some()), "{zones:?}");
             assert!(names.iter().all(|name| seen.insert(fold(name))), "{names:?}");
+        }
+        for (names, zones) in REGIONS {
+            let below = |zone: &str| zone_names().any(|name| name.starts_with(zone));
+            let exists =
+                |zone: &&str| exact(zone).is_some() || (zone.ends_with('/') && below(zone));
+            assert!(zones.iter().all(exists), "{names:?}");
         }
     }
 }
