@@ -29,7 +29,7 @@ use sallyport_contract::services::TimerSchedule;
 
 pub use describe::{describe_moment, describe_time};
 pub use error::{MomentError, TimeExpressionError};
-pub use expression::{is_moment, parse_duration_ms, parse_moment};
+pub use expression::{check_moment, is_moment, parse_duration_ms, parse_moment};
 use rule::FiringRule;
 
 /// Minimum time between two firings, in milliseconds. With less, a firing would be due before the

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use sallyport_lexical::contains_word;
+use sallyport_schedule::TimeExpressionError;
 use serde_json::{Map, Number, Value};
 
 use super::{
@@ -48,6 +49,8 @@ pub(super) struct ArgumentExtraction<'c, 's, 't> {
     /// Whether the sentence begins with a verb of the tool.
     pub(super) is_request: bool,
     pub(super) effect: VerbEffect,
+    /// Why a time of the sentence cannot be used.
+    pub(super) impossible_moment: Option<TimeExpressionError>,
 }
 
 impl<'c, 't> ArgumentExtraction<'c, '_, 't> {
@@ -178,6 +181,11 @@ impl<'c, 't> ArgumentExtraction<'c, '_, 't> {
 
     /// Takes a time in one part, or in several that form one together: "tomorrow … at 6pm".
     fn take_moment(&mut self) -> Option<String> {
+        if let Some((range, error)) = self.sentence.impossible_moments.first() {
+            self.impossible_moment = Some(error.clone());
+            self.used[range.clone()].fill(true);
+            return None;
+        }
         let moments = self.sentence.moments.iter();
         let free: Vec<_> = moments.filter(|range| self.is_all_unused(range)).cloned().collect();
         let mention: Vec<String> =

@@ -1,5 +1,7 @@
 //! The texts in which the matcher describes itself.
 
+use sallyport_schedule::TimeExpressionError;
+
 use super::{
     language,
     matching::{MatchDecision, ToolCallPlan, ToolCatalog},
@@ -61,6 +63,15 @@ pub(super) fn too_long_message(bytes_max: usize) -> String {
         "I am not a language model, and I read at most {bytes_max} bytes at once. \
          {HOW_TO_GET_A_MODEL}"
     )
+}
+
+/// Returns the message for a time with a day that does not exist.
+pub(super) fn impossible_moment_message(
+    plan: &ToolCallPlan<'_>,
+    error: &TimeExpressionError,
+) -> String {
+    let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+    format!("{} cannot do that: {error}{hint}.", display_tool_name(&plan.tool.name))
 }
 
 /// Returns a question for the missing arguments.

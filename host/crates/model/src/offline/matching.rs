@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use sallyport_lexical::contains_word;
+use sallyport_schedule::TimeExpressionError;
 use serde_json::{Map, Value};
 
 use super::{
@@ -30,7 +31,7 @@ const OWN_NOUN: f64 = 3.0;
 pub(super) enum MatchDecision<'c> {
     /// The sentence asks for these calls.
     Call(Vec<ToolCallPlan<'c>>),
-    /// The sentence asks for a call but lacks arguments.
+    /// The sentence asks for a call, but lacks arguments or names a day that does not exist.
     Ask(ToolCallPlan<'c>),
     /// The sentence asks for nothing, or is ambiguous.
     Nothing,
@@ -42,6 +43,8 @@ pub(super) struct ToolCallPlan<'c> {
     pub(super) tool: &'c ModelToolDefinition,
     pub(super) arguments: Map<String, Value>,
     pub(super) missing: Vec<ToolParameter<'c>>,
+    /// Why a time of the sentence cannot be used.
+    pub(super) impossible_moment: Option<TimeExpressionError>,
     score: f64,
 }
 
@@ -76,7 +79,7 @@ impl<'a> ToolCatalog<'a> {
             return MatchDecision::Nothing;
         }
         let whole = self.best_plan(&sentence);
-        if let Some(plan) = whole.as_ref().filter(|plan| plan.missing.is_empty()) {
+        if let Some(plan) = whole.as_ref().filter(|plan| plan.is_complete()) {
             return MatchDecision::Call(vec![plan.clone()]);
         }
         let mut pairs = sentence.split_parts().into_iter().filter_map(|(one, other)| {
@@ -130,7 +133,7 @@ impl<'a> ToolCatalog<'a> {
 
 impl ToolCallPlan<'_> {
     fn is_complete(&self) -> bool {
-        self.missing.is_empty()
+        self.missing.is_empty() && self.impossible_moment.is_none()
     }
 }
 
@@ -159,6 +162,7 @@ fn plan_call<'c>(
         is_sum: false,
         is_request,
         effect: request.effect,
+        impossible_moment: None,
     };
     extraction.used[..sentence.lead + usize::from(is_request)].fill(true);
     let mut arguments = Map::new();
@@ -172,7 +176,8 @@ fn plan_call<'c>(
     let is_recognized = extraction.has_recognized_value && is_request && !request.is_vague;
     let is_named = score > 0.0 || request.names_object || is_recognized || extraction.is_sum;
     let score = score + 1.0 + score_path_examples(tool, &arguments);
-    let plan = ToolCallPlan { tool: tool.definition, arguments, missing, score };
+    let impossible_moment = extraction.impossible_moment.take();
+    let plan = ToolCallPlan { tool: tool.definition, arguments, missing, impossible_moment, score };
     let is_allowed = request.effect == VerbEffect::LooksUp
         || is_action_request(&extraction, &plan, is_query, request.action.is_some());
     (is_used_up && is_named && is_allowed).then_some(plan)

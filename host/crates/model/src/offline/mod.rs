@@ -113,7 +113,10 @@ impl OfflineMatcher {
         };
         match decision {
             MatchDecision::Call(calls) => call_message(&calls, request.messages),
-            MatchDecision::Ask(plan) => text_message(help::missing_arguments_question(&plan)),
+            MatchDecision::Ask(plan) => text_message(match &plan.impossible_moment {
+                Some(error) => help::impossible_moment_message(&plan, error),
+                None => help::missing_arguments_question(&plan),
+            }),
             MatchDecision::Nothing => text_message(help::help_text(&catalog, text)),
         }
     }

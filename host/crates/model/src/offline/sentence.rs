@@ -6,6 +6,7 @@
 use std::{collections::HashSet, ops::Range};
 
 use sallyport_lexical::contains_word;
+use sallyport_schedule::TimeExpressionError;
 
 use super::language;
 
@@ -82,6 +83,8 @@ pub(super) struct ParsedSentence<'t> {
     /// Durations, in milliseconds.
     pub(super) lengths: Vec<(Range<usize>, u64)>,
     pub(super) moments: Vec<Range<usize>>,
+    /// The times that name a day which no calendar has.
+    pub(super) impossible_moments: Vec<(Range<usize>, TimeExpressionError)>,
 }
 
 impl<'t> ParsedSentence<'t> {
@@ -96,14 +99,48 @@ impl<'t> ParsedSentence<'t> {
         let lower: Vec<&str> = tokens.iter().map(|token| token.lower.as_str()).collect();
         let (lead, is_polite) = language::count_lead_words(&lower);
         let is_question = text.trim_end().ends_with('?');
-        let (lengths, moments) = (Vec::new(), Vec::new());
-        let mut sentence =
-            Self { text, tokens, tail, lead, is_polite, is_question, lengths, moments };
+        let mut sentence = Self {
+            text,
+            tokens,
+            tail,
+            lead,
+            is_polite,
+            is_question,
+            lengths: Vec::new(),
+            moments: Vec::new(),
+            impossible_moments: Vec::new(),
+        };
         sentence.lengths = sentence.find_times(sallyport_schedule::parse_duration_ms);
-        let moments =
-            sentence.find_times(|phrase| sallyport_schedule::is_moment(phrase).then_some(()));
-        sentence.moments = moments.into_iter().map(|(range, ())| range).collect();
+        sentence.find_moments();
         Some(sentence)
+    }
+
+    /// A time with an impossible day is found as a whole. Otherwise a part of it would be taken for
+    /// the time, and the year for a word of another argument.
+    fn find_moments(&mut self) {
+        let times = self.find_times(|phrase| match sallyport_schedule::check_moment(phrase) {
+            Ok(()) => Some(None),
+            Err(error @ TimeExpressionError::NoSuchDay(_)) => Some(Some(error)),
+            Err(_) => None,
+        });
+        for (range, error) in times {
+            match error {
+                Some(error) => self.impossible_moments.push((range, error)),
+                None if self.is_cut_at_number(&range) => {}
+                None => self.moments.push(range),
+            }
+        }
+    }
+
+    /// Returns true if a number follows a time directly. It may belong to the time, as in "24
+    /// December 1926" and "tomorrow at 9 30", so the time is not understood.
+    fn is_cut_at_number(&self, range: &Range<usize>) -> bool {
+        let is_joined = range
+            .end
+            .checked_sub(1)
+            .is_some_and(|last| matches!(self.tokens[last].pause, None | Some(',')));
+        let next = self.tokens.get(range.end);
+        is_joined && next.is_some_and(|token| token.kind == TokenKind::Number)
     }
 
     /// Returns true if a word changes the meaning of the sentence.

@@ -105,6 +105,38 @@ fn requests_are_done_with_all_their_words() {
 }
 
 #[test]
+fn a_date_that_does_not_exist_is_not_read_without_its_year() {
+    let tools = tools();
+    for (sentence, day) in [
+        ("remind me on 29 February 2027 to leap", "on 29 february 2027"),
+        ("remind me to leap on 29 February 2027", "on 29 february 2027"),
+        ("remind me on February 29th, 2027 at 9 to leap", "on february 29th 2027 at 9"),
+        ("remind me on 31 April 2027 to leap", "on 31 april 2027"),
+        ("remind me on 31 April at 9 to leap", "on 31 april at 9"),
+        ("remind me on 2027-02-29 to leap", "on 2027-02-29"),
+        ("remind me on 24 December 20266 to leap", "on 24 december 20266"),
+        ("remind me tomorrow to leap on 29 February 2027", "on 29 february 2027"),
+    ] {
+        let message = say(sentence, &tools);
+        let want = format!("there is no day like \"{day}\"; name a day that the calendar has.");
+        assert!(
+            message.calls.is_empty() && message.text.contains(&want),
+            "{sentence}: {message:?}"
+        );
+    }
+    let write = "files.write mode=append path=/notes/todo.txt text=31 April 2027";
+    check(&[
+        ("remind me on 24 December 1926 to leap", "? reminder.create: when"),
+        ("remind me tomorrow at 9 30 to leap", "? reminder.create: when"),
+        (
+            "remind me on 29 February 2028 to leap",
+            "reminder.create text=leap when=on 29 february 2028",
+        ),
+        ("append 31 April 2027 to /notes/todo.txt", write),
+    ]);
+}
+
+#[test]
 fn files_are_handled() {
     check(&[
         ("list the files in /notes", "files.list path=/notes"),

@@ -25,8 +25,21 @@ enum DayExpression {
     Next(Weekday),
     Coming(Weekday),
     OnDate(Date),
-    OnMonthDay { month: i8, day: i8 },
+    /// A date with its year that no calendar has, such as 29 February 2027.
+    NoSuchDate,
+    OnMonthDay {
+        month: i8,
+        day: i8,
+    },
     OnDayOfMonth(i8),
+}
+
+impl DayExpression {
+    /// An impossible date is a day of its own kind, so that no parser tries the day and the month
+    /// without the year.
+    fn from_date(year: i16, month: i8, day: i8) -> Self {
+        Date::new(year, month, day).map_or(Self::NoSuchDate, Self::OnDate)
+    }
 }
 
 const TODAY: DayExpression = DayExpression::InDays(0);
@@ -123,6 +136,7 @@ impl DayAndTime {
                 dates_ahead(today, &[days, days + 7])
             }
             Some(DayExpression::OnDate(date)) => vec![date],
+            Some(DayExpression::NoSuchDate) => Vec::new(),
             Some(DayExpression::OnMonthDay { month, day }) => {
                 let years = today.year()..=today.year().saturating_add(YEARS_MAX);
                 years.filter_map(|year| Date::new(year, month, day).ok()).collect()
@@ -190,7 +204,7 @@ fn parse_weekday_day(reader: &mut WordCursor<'_>) -> Option<DayExpression> {
 /// `2026-12-24`, `24 December`, `December 24th, 2026`, `the 24th`, `the 24th of December`.
 fn parse_date(reader: &mut WordCursor<'_>) -> Option<DayExpression> {
     if let Some(date) = reader.parse_word(parse_numeric_date) {
-        return Some(DayExpression::OnDate(date));
+        return Some(date);
     }
     let Some((month, day)) = reader.try_parse(parse_day_and_month) else {
         let day = names::day_of_month(names::parse_ordinal(reader)?)?;
@@ -201,7 +215,7 @@ fn parse_date(reader: &mut WordCursor<'_>) -> Option<DayExpression> {
         reader.parse_word(|word| word.parse().ok().filter(|year: &i16| *year > 1969))
     });
     match year {
-        Some(year) => Date::new(year, month, day).ok().map(DayExpression::OnDate),
+        Some(year) => Some(DayExpression::from_date(year, month, day)),
         None => Some(DayExpression::OnMonthDay { month, day }),
     }
 }
@@ -209,7 +223,7 @@ fn parse_date(reader: &mut WordCursor<'_>) -> Option<DayExpression> {
 /// Parses a word that is a date alone: `2026-12-24`, `2026/12/24`, `24.12.2026`, `12/24/2026`,
 /// `24/12/2026`. Only digits and dashes reach the date parser, which would otherwise accept a date
 /// with a time and drop the time.
-fn parse_numeric_date(word: &str) -> Option<Date> {
+fn parse_numeric_date(word: &str) -> Option<DayExpression> {
     if let Some([day, month, year]) = split_numbers(word, '.') {
         return full_date(year, month, day);
     }
@@ -217,7 +231,13 @@ fn parse_numeric_date(word: &str) -> Option<Date> {
         Some([year, month, day]) if year > 31 => full_date(year, month, day),
         Some([one, other, _]) if can_be_either(one, other) => None,
         Some([day, month @ ..=12, year]) | Some([month, day, year]) => full_date(year, month, day),
-        None => names::is_digits(&word.replace('-', "")).then(|| word.parse().ok())?,
+        None if names::is_digits(&word.replace('-', "")) => match word.parse() {
+            Ok(date) => Some(DayExpression::OnDate(date)),
+            Err(_) => {
+                split_numbers(word, '-').and_then(|[year, month, day]| full_date(year, month, day))
+            }
+        },
+        None => None,
     }
 }
 
@@ -241,9 +261,10 @@ fn split_numbers<const COUNT: usize>(word: &str, between: char) -> Option<[u32; 
     word.split(between).map(number).collect::<Option<Vec<u32>>>()?.try_into().ok()
 }
 
-fn full_date(year: u32, month: u32, day: u32) -> Option<Date> {
+fn full_date(year: u32, month: u32, day: u32) -> Option<DayExpression> {
     let year = i16::try_from(year).ok().filter(|year| *year > 1969)?;
-    Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()
+    let month = i8::try_from(month).ok().filter(|month| (1..=12).contains(month))?;
+    Some(DayExpression::from_date(year, month, names::day_of_month(day)?))
 }
 
 /// Parses a day and a month, in either order.

@@ -93,7 +93,17 @@ pub fn parse_duration_ms(input: &str) -> Option<u64> {
 
 /// Returns whether a text is a moment or a repetition, regardless of the current time.
 pub fn is_moment(input: &str) -> bool {
-    parse_moment(input, &Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC)).is_ok()
+    check_moment(input).is_ok()
+}
+
+/// Checks that a text is a moment or a repetition, regardless of the current time.
+///
+/// # Errors
+///
+/// The text is not a moment, or names a day that no calendar has
+/// ([`TimeExpressionError::NoSuchDay`]).
+pub fn check_moment(input: &str) -> Result<(), TimeExpressionError> {
+    parse_moment(input, &Timestamp::UNIX_EPOCH.to_zoned(TimeZone::UTC)).map(drop)
 }
 
 /// Applies a parser that must consume the rest of the text.
