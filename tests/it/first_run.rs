@@ -34,6 +34,8 @@ fn a_question_is_answered_without_a_model() {
     let ran = home().run(&["run", "what time is it in Tokyo?"]).ended(0);
     check_tokyo(&ran.stdout, begin);
     ran.remarks(&["offline matcher", "--model"]);
+    let home = home();
+    home.run(&["run", "--max-cost", "1", "what time is it in Tokyo?"]).ended(0);
 }
 
 #[test]

@@ -12,8 +12,8 @@ use crate::{
     endpoint::{ModelEndpoint, ProviderProtocol},
 };
 
-/// Local models cost nothing per token.
-const FREE: TokenPrice =
+/// Local models and the offline matcher cost nothing per token.
+pub(crate) const FREE: TokenPrice =
     TokenPrice { input: 0.0, output: 0.0, cached_input: 0.0, cache_write: 0.0 };
 
 /// US dollars per million tokens: read, read from the cache, written to the cache, written. Then the

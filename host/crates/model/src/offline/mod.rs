@@ -22,9 +22,12 @@ use sallyport_contract::BoxFuture;
 use serde_json::Value;
 
 use self::matching::{MatchDecision, ToolCallPlan, ToolCatalog};
-use crate::chat::{
-    AssistantMessage, ChatMessage, ChatModel, FinishReason, ModelCallRequest, ModelError,
-    ModelReply, ModelRequest, ReplyDelta, ToolResultMessage,
+use crate::{
+    chat::{
+        AssistantMessage, ChatMessage, ChatModel, FinishReason, ModelCallRequest, ModelError,
+        ModelReply, ModelRequest, ReplyDelta, TokenPrice, ToolResultMessage,
+    },
+    prices::FREE,
 };
 
 /// Longest text that is read, in bytes. A longer one is not cut, because a call could then write
@@ -74,6 +77,11 @@ impl fmt::Debug for OfflineMatcher {
 impl ChatModel for OfflineMatcher {
     fn name(&self) -> &str {
         "offline"
+    }
+
+    /// A limit of cost refuses a model without a known price. The matcher sends no request.
+    fn price(&self) -> Option<TokenPrice> {
+        Some(FREE)
     }
 
     fn generate<'a>(

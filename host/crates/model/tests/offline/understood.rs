@@ -1,6 +1,8 @@
 //! Sentences that ask for a tool, each with the resulting call.
 
-use sallyport_model::{AssistantMessage, ChatMessage, FinishReason};
+use sallyport_model::{
+    AssistantMessage, ChatMessage, ChatModel, FinishReason, OfflineMatcher, TokenCost, TokenUsage,
+};
 
 use crate::{check, everyday::tools, generate, say, told};
 
@@ -250,4 +252,12 @@ fn help_gives_three_examples_that_work_and_the_way_to_a_model() {
         assert!(help.starts_with("I only understand English"), "{help}");
     }
     assert!(!say("please do something about the weather", &tools()).text.starts_with("I only"));
+}
+
+/// A limit of cost refuses a model whose price is not known.
+#[test]
+fn the_matcher_is_not_refused_by_a_limit_of_cost() {
+    let usage = TokenUsage { input_tokens: 1_000, output_tokens: 1_000, ..TokenUsage::default() };
+    let cost = OfflineMatcher::default().price().map(|price| price.of(&usage));
+    assert_eq!(cost, Some(TokenCost::default()));
 }
