@@ -292,12 +292,15 @@ fn what_would_be_needed_is_printed_as_a_policy() {
     home.run(&call).ended(0).answers(&["hi there"]);
 }
 
-/// Stops a call while its question is open, and returns what the audit says of it.
+/// Stops a call while its question is open, and returns what the audit says of it. The question was
+/// listed until it expired, because the program ended before it was withdrawn.
 fn stopped(home: &Home, args: &[&str]) -> String {
     let mut terminal = Terminal::start(home, args);
     terminal.read_to("[n]o");
     terminal.send(Signal::TERM);
     assert_eq!(terminal.ends().code(), Some(130));
+    let open = home.run(&["approval", "list", "--output", "json"]).ended(0).json();
+    assert_eq!(open["questions"], json!([]), "the question is withdrawn");
     home.run(&["audit", "verify"]).ended(0);
     let shown = home.run(&["audit", "show"]).ended(0).stdout;
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -425,7 +425,8 @@ impl Host {
         })
     }
 
-    /// Notifies managed plugins of the shutdown, and waits until every record is on disk.
+    /// Withdraws open questions, notifies managed plugins of the shutdown, and waits until every
+    /// record is on disk.
     pub async fn close(self) -> HostShutdownReport {
         self.tear_down_plugins().await;
         drop((self.toolbox, self.roles, self.audited));
@@ -440,7 +441,8 @@ impl Host {
     }
 
     async fn tear_down_plugins(&self) {
-        self.registry().shutdown().await;
+        let registry = self.registry();
+        tokio::join!(registry.shutdown(), registry.gate().approver.wait_for_withdrawals());
         self.replaced.tear_down_all().await;
     }
 }

@@ -10,6 +10,7 @@ use std::{sync::Arc, time::Duration};
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest, Consent};
 use sallyport_store::{AnswerResult, HostStore, QuestionStore, StoredAnswer, StoredQuestion};
 use tokio::task::JoinHandle;
+use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 
 use super::{
     MessageSink,
@@ -22,6 +23,10 @@ use super::{
 /// a user does not notice the delay.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
+/// Longest wait at the end of the program for the store to remove questions. One that remains
+/// expires.
+const WITHDRAWAL_TIME_MAX: Duration = Duration::from_secs(5);
+
 /// The name of the front end among the carriers of answers.
 const FRONT_END_CARRIER: &str = "the program that asked";
 
@@ -31,6 +36,8 @@ pub(crate) struct ApprovalDesk {
     questions: Option<Arc<dyn QuestionStore>>,
     hook: Option<ApprovalHook>,
     message_sink: MessageSink,
+    /// The questions that are in the store, until they are removed from it.
+    published: TaskTracker,
 }
 
 impl ApprovalDesk {
@@ -41,7 +48,15 @@ impl ApprovalDesk {
         message_sink: MessageSink,
     ) -> Self {
         let questions = store.map(|store| Arc::clone(&store.questions));
-        Self { consent, questions, hook, message_sink }
+        Self { consent, questions, hook, message_sink, published: TaskTracker::new() }
+    }
+
+    /// Waits until the questions that nobody asks any more are removed from the store. Without it,
+    /// the end of the program would leave those of calls that were dropped just before.
+    pub(crate) async fn wait_for_withdrawals(&self) {
+        self.published.close();
+        // The store may not respond, which must not keep the program from its end.
+        let _ = tokio::time::timeout(WITHDRAWAL_TIME_MAX, self.published.wait()).await;
     }
 
     /// Asks a question. `None` if there was no answer in time.
@@ -72,7 +87,8 @@ impl ApprovalDesk {
 
     fn publishable<'a>(&self, question: &'a SealedQuestion) -> Option<PublishedQuestion<'a>> {
         let questions = Arc::clone(self.questions.as_ref()?);
-        Some(PublishedQuestion { questions, seal: question.seal()?, question })
+        let token = self.published.token();
+        Some(PublishedQuestion { questions, seal: question.seal()?, question, token })
     }
 
     /// Enters the answer of the front end, and returns the one that counts.
@@ -102,6 +118,7 @@ struct PublishedQuestion<'a> {
     questions: Arc<dyn QuestionStore>,
     seal: QuestionSeal,
     question: &'a SealedQuestion,
+    token: TaskTrackerToken,
 }
 
 impl PublishedQuestion<'_> {
@@ -168,11 +185,12 @@ impl Drop for PublishedQuestion<'_> {
         let (questions, id) = (Arc::clone(&self.questions), self.seal.id.clone());
         // Without a runtime the question expires.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
+            let withdrawal = async move {
                 let _ = questions.withdraw_question(&id).await;
                 // The text of an answered question goes, too.
                 let _ = questions.close_question(&id, None).await;
-            });
+            };
+            self.token.task_tracker().spawn_on(withdrawal, &runtime);
         }
     }
 }

@@ -124,6 +124,11 @@ impl Approver {
         self.desk.ask(request, time_max).await
     }
 
+    /// Waits until the questions of dropped calls are removed from the store.
+    pub(crate) async fn wait_for_withdrawals(&self) {
+        self.desk.wait_for_withdrawals().await;
+    }
+
     async fn apply_answer(
         &self,
         authorization_request: &AuthorizationRequest<'_>,
