@@ -206,6 +206,30 @@ fn an_address_that_cannot_be_one_is_refused() {
     add(&["--url", "nowhere"]).ended(2).remarks(&["is not an address of a server"]);
 }
 
+/// An entry that could never work was written, and refused the corrected one.
+#[test]
+fn a_server_that_can_never_work_was_saved() {
+    let home = Home::new().config("").policy("").env("SPLIT_KEY", "a\r\nb");
+    let add = |rest: &[&str]| home.run(&[&["mcp", "add", "fake", "--yes"], rest].concat());
+    let url = |url, header| ["--url", url, "--header", header];
+    let (open, sealed) = ("http://a.example/mcp", "https://a.example/mcp");
+    let rows: [(&[&str], &str); 7] = [
+        (&["--", "no-such-program"], "there is no program no-such-program"),
+        (&["--", "/etc/passwd"], "/etc/passwd is not executable"),
+        (&["--", ""], "its command is empty"),
+        (&url(open, "Authorization: Bearer abcdefghijk"), "would be sent unencrypted"),
+        (&url(sealed, "X-Key: a\r\nb"), "the header \"X-Key\" cannot be set"),
+        (&url(sealed, "X-Key: ${SPLIT_KEY}"), "the header \"X-Key\" cannot be set"),
+        (&url(sealed, "Accept: text/html"), "the header \"Accept\" cannot be set"),
+    ];
+    for (rest, words) in rows {
+        add(rest).ended(2).remarks(&[words]).hides(&["abcdefghijk"]);
+        for file in ["sallyport.toml", "policy.toml"] {
+            assert_eq!(fs::read_to_string(home.path(file)).unwrap(), "", "{rest:?}: {file}");
+        }
+    }
+}
+
 #[test]
 fn the_diff_of_an_added_server_showed_the_key_that_was_typed() {
     let home = Home::new().config("").policy("").env("TRACKER_KEY", "of the environment");

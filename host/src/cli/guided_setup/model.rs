@@ -202,6 +202,9 @@ impl From<ConfigEditError> for CommandFailure {
             ConfigEditError::Text { .. } => {
                 Self::new(ExitStatus::Policy, error.to_string()).with_hint("correct the file first")
             }
+            ConfigEditError::McpServer(error) => {
+                Self::new(ExitStatus::Usage, error.to_string()).with_hint(error.hint())
+            }
         }
     }
 }

@@ -11,10 +11,10 @@ use std::{
 use sallyport_contract::PluginName;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value, value};
 
-use super::{ConfigError, Env, file::KEY_PLACES, reader::ConfigText};
+use super::{ConfigError, Env, FileConfig, file::KEY_PLACES, reader::ConfigText};
 use crate::{
     atomic_file::{self, WriteLock},
-    mcp::{McpEndpoint, McpServerSettings},
+    mcp::{McpEndpoint, McpServerError, McpServerSettings, check_server_settings},
 };
 
 /// A model to write into the file.
@@ -66,6 +66,9 @@ pub enum ConfigEditError {
     /// The text would be invalid as a configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The host could not use the server that is added.
+    #[error(transparent)]
+    McpServer(#[from] McpServerError),
 }
 
 /// Adds a model and makes it the default one. Other keys of its table are kept.
@@ -90,11 +93,13 @@ pub fn set_default_model(
     check_config(path, document, env)
 }
 
-/// Adds a `[mcp.NAME]` table.
+/// Adds a `[mcp.NAME]` table. The server is checked as the host reads it from the result later, with
+/// the values of its variables.
 ///
 /// # Errors
 ///
-/// The text is not TOML, has such a table, or would not be a valid configuration.
+/// The text is not TOML, has such a table, or would not be a valid configuration. The program of the
+/// server does not exist, or its address or a header cannot be used.
 pub fn add_mcp_server(
     path: &Path,
     text: &str,
@@ -109,7 +114,11 @@ pub fn add_mcp_server(
         return Err(problem(format!("it has [mcp.{name}] already")));
     }
     servers.insert(name.as_str(), Item::Table(server_table(&server.endpoint)));
-    check_config(path, document, env)
+    let (text, mut config) = read_document(path, &document, env)?;
+    if let Some(entry) = config.mcp.remove(name) {
+        check_server_settings(name, &McpServerSettings::from_entry(entry, env), env)?;
+    }
+    Ok(text)
 }
 
 /// The `[mcp.NAME]` table of a server.
@@ -166,11 +175,20 @@ fn parse_document(path: &Path, text: &str) -> Result<DocumentMut, ConfigEditErro
 
 /// Returns the text of a document that is a valid configuration.
 fn check_config(path: &Path, document: DocumentMut, env: &Env) -> Result<String, ConfigEditError> {
+    read_document(path, &document, env).map(|(text, _)| text)
+}
+
+/// Returns the text of a document, and the configuration that it is.
+fn read_document(
+    path: &Path,
+    document: &DocumentMut,
+    env: &Env,
+) -> Result<(String, FileConfig), ConfigEditError> {
     let text = document.to_string();
-    ConfigText { name: path.display().to_string(), text: &text }
+    let config = ConfigText { name: path.display().to_string(), text: &text }
         .parse_and_read(env)
         .map_err(ConfigError::from)?;
-    Ok(text)
+    Ok((text, config))
 }
 
 /// Returns the settings of a text that [`set_default_model`] would replace by others.
