@@ -104,9 +104,11 @@ fn without_a_grant_nothing_is_sent() {
     let public = format!("[plugin.fake]\nnet = [{}]\n", json!(format!("DELETE,GET,POST {url}")));
     let posts = format!("[plugin.fake]\nnet = [{}]\n", json!(format!("POST {url}")));
     let asks = granted(&url).replace("to-private", "decision = \"ask\", to-private");
+    // `--requested` changed nothing if the address is named without `to-private`.
+    let private = format!("policy grant fake --net 'DELETE,GET,POST {url}' --to-private");
     let rows = [
         (String::new(), "policy grant fake --requested"),
-        (public, "policy grant fake --requested"),
+        (public.clone(), &private),
         (posts, "policy grant fake --requested"),
         (asks, "asks before each request"),
     ];
@@ -115,6 +117,11 @@ fn without_a_grant_nothing_is_sent() {
         home.run(&["mcp", "check", "fake"]).ended(9).remarks(&[words]);
     }
     assert!(server.seen().is_empty(), "{:?}", server.seen());
+    let named = home(&url, "").policy(public);
+    let requests = format!("DELETE,GET,POST {url}");
+    let grant = ["policy", "grant", "fake", "--net", &requests, "--to-private", "--yes"];
+    named.run(&grant).ended(0);
+    named.run(&["mcp", "check", "fake"]).ended(0).answers(&["fake.echo"]);
     let far = "https://mcp.example/mcp";
     let proxy = "\n[proxy]\nhttps = \"http://127.0.0.1:1\"\n";
     let proxied = home(far, "").policy(granted(far).replace(", to-private = true", "") + proxy);

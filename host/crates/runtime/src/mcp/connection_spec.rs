@@ -4,7 +4,9 @@ use std::{net::IpAddr, path::Path, sync::Arc};
 
 use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
 use sallyport_connections::{AccountService, definition::is_safe_for_tokens};
-use sallyport_contract::{Decision, Denial, Effect, PluginName, Secret};
+use sallyport_contract::{
+    Decision, Denial, DenialReason, Effect, PluginName, Secret, text::shell_word,
+};
 use sallyport_policy::{
     Capability, FsAccess, Grant, MCP_METHODS, Manifest, ReachableAddresses, url_without_secrets,
 };
@@ -120,11 +122,13 @@ impl ServerEndpoint {
         }
     }
 
-    /// Says which grant is missing, and how to give it.
-    pub(super) fn describe_missing_grant(&self, name: &PluginName) -> String {
+    /// Says why the server may not be used, and which command allows it.
+    pub(super) fn describe_missing_grant(&self, name: &PluginName, denial: &Denial) -> String {
         let (what, grant) = match self {
-            Self::Program { .. } => ("run as a program of this machine", "--grant process=true"),
-            Self::Address { .. } => ("be reached at its address", "--requested"),
+            Self::Program { .. } => {
+                ("run as a program of this machine", "--grant process=true".to_owned())
+            }
+            Self::Address { url, .. } => ("be reached at its address", address_grant(url, denial)),
         };
         format!("it may not {what}; to allow it: sallyport policy grant {name} {grant}")
     }
@@ -196,6 +200,18 @@ impl ServerEndpoint {
                 what: format!("{}: asked over MCP", url_without_secrets(url)),
             },
         }
+    }
+}
+
+/// The arguments of `policy grant` that allow an address which the policy refuses.
+fn address_grant(url: &Url, denial: &Denial) -> String {
+    match denial.reason {
+        // An entry that names the address already grants all that the server requests.
+        DenialReason::PrivateAddress { .. } => {
+            let pattern = format!("{} {}", MCP_METHODS.join(","), url_without_secrets(url));
+            format!("--net {} --to-private", shell_word(&pattern))
+        }
+        _ => "--requested".to_owned(),
     }
 }
 

@@ -207,7 +207,9 @@ impl McpServerPlugin {
     ) -> Result<Vec<OfferedTool>, String> {
         let started = self.connect(policy, credential, start_time_max).await;
         let running = started.map_err(|error| match error {
-            McpStartError::Denied(_) => self.endpoint.describe_missing_grant(&self.name),
+            McpStartError::Denied(denial) => {
+                self.endpoint.describe_missing_grant(&self.name, &denial)
+            }
             McpStartError::Server(ServerError::SignInRequired(_), _) => self.sign_in_text(),
             McpStartError::Server(ServerError::PermissionMissing(scopes), _) => {
                 self.missing_permission_text(&scopes)

@@ -277,8 +277,9 @@ fn reachable_address(
     match server.endpoint.connection_spec(policy, &settings.env, None) {
         Ok(ConnectionSpec::Address(address)) => Ok(address),
         Ok(ConnectionSpec::Process(_)) => Err(ServerSignInError::NotNeeded(name(), IS_PROGRAM)),
-        Err(McpStartError::Denied(_)) => {
-            Err(ServerSignInError::NotAllowed(server.endpoint.describe_missing_grant(&name())))
+        Err(McpStartError::Denied(denial)) => {
+            let why = server.endpoint.describe_missing_grant(&name(), &denial);
+            Err(ServerSignInError::NotAllowed(why))
         }
         Err(error) => Err(ServerSignInError::NotAllowed(error.to_string())),
     }
