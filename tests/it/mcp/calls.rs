@@ -89,6 +89,42 @@ fn a_failure_says_what_it_is_without_a_sentence_to_parse() {
     assert_eq!(client.close(), 0);
 }
 
+/// The result and the log named `plugin show`, which allows nothing.
+#[test]
+fn a_call_without_a_grant_is_denied_with_the_command_that_call_names() {
+    let home = Home::new().plugins(&["weather"]);
+    let arguments = json!({ "location": "Paris" });
+    let command = "sallyport policy grant weather --requested --allow '*'";
+    let call = ["call", "weather.get_weather", &arguments.to_string()];
+    home.run(&call).ended(3).remarks(&[command]);
+    let mut client = McpClient::greeted(&home, &[], &json!({}));
+    let result = client.call("weather__get_weather", &arguments);
+    assert_eq!(reason(&result)["kind"], "denied", "{result}");
+    assert_eq!(reason(&result)["command"], command, "{result}");
+    assert!(result["content"][0]["text"].as_str().unwrap().ends_with(command), "{result}");
+    until_so("the log has the command", || client.log().contains(command));
+    assert_eq!(client.close(), 0);
+}
+
+/// The model reads the result, and must not learn where a folder is on the host.
+#[test]
+fn the_command_of_a_result_names_no_folder_of_the_host() {
+    let home = Home::new().plugins(&["files"]).user_file("granted/plain.txt", "plain");
+    let folder = home.user_path("granted").display().to_string();
+    let policy = format!(
+        "[plugin.files]\nfs = [{{ path = {folder:?}, mount = \"/data\", access = \"read\" }}]\n\
+         [[rule]]\ntool = \"files.*\"\ndecision = \"allow\"\n"
+    );
+    let home = home.policy(policy);
+    let mut client = McpClient::greeted(&home, &[], &json!({}));
+    let arguments = json!({ "path": "/data/new.txt", "text": "x" });
+    let result = client.call("files__write", &arguments);
+    assert_eq!(reason(&result)["command"], "sallyport plugin show files", "{result}");
+    assert!(!result.to_string().contains(&folder), "{result}");
+    until_so("the log has the command", || client.log().contains("grant files --write"));
+    assert_eq!(client.close(), 0);
+}
+
 #[test]
 fn a_call_that_nobody_may_approve_is_denied_with_the_command() {
     let home = asking_home();

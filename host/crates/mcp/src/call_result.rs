@@ -8,8 +8,9 @@ use rmcp::model::{
     CallToolResult, ContentBlock, MetaObject, Resource, ResourceContents as WireContents,
 };
 use sallyport_contract::{
-    CallReport, ContentPart, Denial, DenialReason, DenialSubject, Outcome, ResourceContents,
-    ResourceData, ToolDescriptor, ToolId, ToolOutput,
+    CallReport, ContentPart, Denial, DenialReason, Outcome, ResourceContents, ResourceData,
+    ToolDescriptor, ToolId, ToolOutput,
+    fix::{FOLDER_PLACEHOLDER, FixGrant},
 };
 use serde_json::{Value, json};
 
@@ -104,7 +105,7 @@ pub(crate) fn failure_text(outcome: &Outcome, tool: &ToolId) -> String {
             format!("{tool} was stopped after {limit:?}, its time limit")
         }
         Outcome::Cancelled => format!("{tool} was cancelled"),
-        Outcome::Denied(denial) => match allowing_command(denial, tool) {
+        Outcome::Denied(denial) => match command_for_model(denial, tool) {
             Some(command) => format!("{denial}. Only the user can allow it, with: {command}"),
             None => denial.to_string(),
         },
@@ -129,7 +130,7 @@ pub(crate) fn reason(outcome: &Outcome, tool: &ToolId) -> Value {
             }
             reason["subject"] = json!(denial.subject);
             reason["reason"] = json!(denial.reason);
-            reason["command"] = json!(allowing_command(denial, tool));
+            reason["command"] = json!(command_for_model(denial, tool));
         }
     }
     reason
@@ -139,14 +140,20 @@ fn needs_approval(denial: &Denial) -> bool {
     denial.nobody_to_ask || matches!(denial.reason, DenialReason::NotApproved { .. })
 }
 
-/// The command that lifts a refusal, or that shows how. There is none if no policy could.
-pub(crate) fn allowing_command(denial: &Denial, tool: &ToolId) -> Option<String> {
-    denial.fix.as_ref()?;
-    let ToolId { plugin, tool } = tool;
-    Some(match &*denial.subject {
-        DenialSubject::Call { .. } if needs_approval(denial) => {
-            format!("sallyport policy grant {plugin} --allow {tool}")
-        }
-        _ => format!("sallyport plugin show {plugin}"),
+/// The command that lifts a refusal, as the other front ends name it. There is none if no policy
+/// could.
+pub(crate) fn allowing_command(denial: &Denial) -> Option<String> {
+    denial.fix.as_ref().map(|fix| fix.command())
+}
+
+/// The command for a result, which the model reads: it names no folder of the host.
+fn command_for_model(denial: &Denial, tool: &ToolId) -> Option<String> {
+    let fix = denial.fix.as_ref()?;
+    let names_folder = |grant: &FixGrant| {
+        grant.key == "fs" && !grant.flags.iter().any(|word| word == FOLDER_PLACEHOLDER)
+    };
+    Some(match fix.grants.iter().any(names_folder) && !fix.is_all_requested {
+        true => format!("sallyport plugin show {}", tool.plugin),
+        false => fix.command(),
     })
 }

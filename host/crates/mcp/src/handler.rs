@@ -365,7 +365,7 @@ impl McpConnection {
     /// command in the result, if the client shows it.
     fn report_command(&self, report: &CallReport, tool: &ToolDescriptor) {
         if let Outcome::Denied(denial) = &report.outcome
-            && let Some(command) = call_result::allowing_command(denial, &tool.id)
+            && let Some(command) = call_result::allowing_command(denial)
         {
             let text = format!("denied: {denial}. To allow it: {command}");
             self.server.host().notices()(HostNotice::Info(text));
