@@ -127,6 +127,30 @@ fn output_that_cannot_be_written_is_an_error_and_no_panic() {
     }
 }
 
+/// A server whose protocol could not be written ended with 0, as if its client had left.
+#[test]
+fn a_server_that_could_not_write_its_protocol_said_nothing() {
+    let hello = |params: &str| {
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{params}}}\n")
+    };
+    let client = r#""capabilities":{},"clientInfo":{"name":"test","version":"1"}"#;
+    let home = home()
+        .file("mcp.json", hello(&format!("{{\"protocolVersion\":\"2025-06-18\",{client}}}")))
+        .file("acp.json", hello("{\"protocolVersion\":1}"));
+    for server in ["mcp", "acp"] {
+        for (stdout, want) in [(Sink::Full, 1), (Sink::Gone, 0), (Sink::Read, 0)] {
+            let input = File::open(home.path(&format!("{server}.json"))).unwrap();
+            let mut command = Command::new(env!("CARGO_BIN_EXE_sallyport"));
+            command.arg(server).env_clear().envs(home.environment());
+            command.current_dir(home.folder.path());
+            command.stdin(input).stdout(sink(stdout)).stderr(Stdio::piped());
+            let ran = finish(command.spawn().unwrap(), &[server]).ended(want);
+            let is_told = ran.stderr.contains("cannot write the output: No space left on device");
+            assert_eq!(is_told, stdout == Sink::Full, "{server} with {stdout:?}: {ran:#?}");
+        }
+    }
+}
+
 #[test]
 fn what_was_done_is_on_record_although_nobody_could_see_it() {
     let home = home();

@@ -58,7 +58,7 @@ pub(super) async fn run_acp_command(
         out.print_hint("this command is for ACP clients, which start it; Ctrl-D ends it");
     }
     let exit = tokio::select! {
-        exit = serve(&host, flags.clone(), (&args.model).into(), signals) => exit,
+        exit = serve(&host, flags.clone(), (&args.model).into(), signals, out) => exit,
         never = keep_served_plugins(reloader, &host, flags, || host.tools().len(), out) => {
             match never {}
         }
@@ -71,6 +71,7 @@ async fn serve(
     flags: ConfigFlags,
     overrides: SessionOverrides,
     mut signals: StopSignals,
+    out: &CliOutput,
 ) -> ExitStatus {
     let parts = AcpServerParts {
         host: Arc::clone(host),
@@ -86,6 +87,10 @@ async fn serve(
     match end {
         ClientEnd::ClosedByClient => ExitStatus::Done,
         ClientEnd::Stopped => ExitStatus::Interrupted,
+        ClientEnd::OutputFailed(error) => {
+            out.print_write_error(&error);
+            ExitStatus::Failed
+        }
     }
 }
 

@@ -162,6 +162,10 @@ async fn serve(
     match end {
         ConnectionEnd::ClosedByClient => ExitStatus::Done,
         ConnectionEnd::Stopped => ExitStatus::Interrupted,
+        ConnectionEnd::OutputFailed(error) => {
+            out.print_write_error(&error);
+            ExitStatus::Failed
+        }
     }
 }
 

@@ -305,14 +305,19 @@ impl CliOutput {
         self.stderr_is_terminal.then(|| terminal_columns(&io::stderr())).flatten()
     }
 
+    /// Reports that standard output cannot be written.
+    pub(super) fn print_write_error(&self, error: &io::Error) {
+        self.print_error(&format!("cannot write the output: {error}"));
+        self.print_hint("free space where standard output goes, or redirect it");
+    }
+
     /// Reports lost output. Returns the exit code: the command's own, unless it would hide that
     /// output is missing.
     pub(super) fn finish(&self, exit: ExitStatus) -> ExitStatus {
         let is_fine = matches!(exit, ExitStatus::Done | ExitStatus::Interrupted);
         let stdout = stream_loss(&STDOUT, self.stdout_is_terminal);
         if let Some(StreamLoss::Failed(error)) = stdout {
-            self.print_error(&format!("cannot write the output: {error}"));
-            self.print_hint("free space where standard output goes, or redirect it");
+            self.print_write_error(error);
         }
         let stderr = stream_loss(&STDERR, self.stderr_is_terminal);
         match (stdout, stderr) {

@@ -5,6 +5,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    io,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -43,6 +44,8 @@ pub(crate) struct ClientOutput {
     last_question: AtomicU64,
     /// Is cancelled when nothing is sent any more.
     ended: CancellationToken,
+    /// Why nothing is sent any more, if the output could not be written.
+    write_error: Mutex<Option<io::Error>>,
 }
 
 /// The client did not answer a question: it refused it, or has gone.
@@ -63,6 +66,7 @@ impl ClientOutput {
             questions: Mutex::default(),
             last_question: AtomicU64::new(0),
             ended,
+            write_error: Mutex::default(),
         });
         let task = tokio::spawn(write_lines(Arc::clone(&output), writer, waiting_orders));
         (output, task)
@@ -141,6 +145,13 @@ impl ClientOutput {
         let _ = written.await;
     }
 
+    /// Takes the error that ended the output, unless the reader has gone, which is how a client may
+    /// end a connection.
+    pub(crate) fn take_write_error(&self) -> Option<io::Error> {
+        let error = self.write_error().take();
+        error.filter(|error| error.kind() != io::ErrorKind::BrokenPipe)
+    }
+
     async fn send_line(&self, text: String, answered: Option<RequestId>) {
         self.send_order(WriterOrder::Line { text, answered }).await;
     }
@@ -153,6 +164,10 @@ impl ClientOutput {
             // The receiver goes only with the writer, which has ended everything then.
             _ = self.orders.send(order) => {}
         }
+    }
+
+    fn write_error(&self) -> MutexGuard<'_, Option<io::Error>> {
+        self.write_error.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashSet<RequestId>> {
@@ -203,7 +218,9 @@ async fn write_lines(
             writer.write_all(text.as_bytes()).await?;
             writer.flush().await
         };
-        if !matches!(ended.run_until_cancelled(write).await, Some(Ok(()))) {
+        let written = ended.run_until_cancelled(write).await;
+        if !matches!(written, Some(Ok(()))) {
+            *output.write_error() = written.and_then(Result::err);
             ended.cancel();
             return;
         }

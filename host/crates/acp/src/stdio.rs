@@ -1,6 +1,6 @@
 //! The client at standard input and output.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, io, sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
@@ -18,12 +18,14 @@ const REQUESTS_AFTER_INPUT: Duration = Duration::from_secs(1);
 const LAST_UPDATES_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Why the service of a client ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum ClientEnd {
     /// The client closed the input, or does not read any more.
     ClosedByClient,
     /// The program was asked to stop.
     Stopped,
+    /// The output cannot be written, although the client has not closed it.
+    OutputFailed(io::Error),
 }
 
 /// Serves the client at standard input and output until it closes the input, or until `stop`.
@@ -47,5 +49,5 @@ pub async fn serve_stdio(parts: AcpServerParts, stop: impl Future<Output = ()>) 
     server.stop(&ended, LAST_UPDATES_TIME_MAX).await;
     // The writer may be in the middle of a line that nobody reads.
     writer.abort();
-    end
+    output.take_write_error().map_or(end, ClientEnd::OutputFailed)
 }

@@ -1,6 +1,6 @@
 //! One connection over standard input and output.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, io, sync::Arc, time::Duration};
 
 use rmcp::{service::serve_server_with_ct, transport::stdio_pipes};
 use tokio_util::sync::CancellationToken;
@@ -15,12 +15,14 @@ const CALLS_AFTER_INPUT: Duration = Duration::from_secs(1);
 pub(crate) const LAST_ANSWERS_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Why a connection ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum ConnectionEnd {
     /// The client closed it.
     ClosedByClient,
     /// The program was asked to stop.
     Stopped,
+    /// The output cannot be written, although the client has not closed it.
+    OutputFailed(io::Error),
 }
 
 /// Serves the client at standard input and output until it closes the input, or until `stop`.
@@ -30,6 +32,7 @@ pub async fn serve_stdio(server: Arc<McpServer>, stop: impl Future<Output = ()>)
     let (input, output) = stdio_pipes();
     let ended = CancellationToken::new();
     let transport = LineTransport::new(input, output, ended.clone());
+    let write_error = transport.write_error();
     let connection = McpConnection::new(Arc::clone(&server));
     let session_id = connection.session_id().to_owned();
     let closing = CancellationToken::new();
@@ -51,7 +54,7 @@ pub async fn serve_stdio(server: Arc<McpServer>, stop: impl Future<Output = ()>)
         serving.abort();
     }
     server.host().registry().end_session(&session_id).await;
-    end
+    write_error.take().map_or(end, ConnectionEnd::OutputFailed)
 }
 
 async fn serve_client(

@@ -3,7 +3,12 @@
 //! `rmcp` has such a transport too, which drops a line that it cannot read without telling the
 //! client, and which takes any number of requests from a client that reads no answers.
 
-use std::{collections::HashSet, io, sync::Arc, time::Duration};
+use std::{
+    collections::HashSet,
+    io,
+    sync::{Arc, Mutex as StdMutex, PoisonError},
+    time::Duration,
+};
 
 use futures::future::BoxFuture;
 use rmcp::{
@@ -45,6 +50,23 @@ pub(crate) struct LineTransport<R, W> {
     telling: Option<BoxFuture<'static, ()>>,
     has_begun: bool,
     ended: CancellationToken,
+    write_error: WriteError,
+}
+
+/// Why the output ended, if it could not be written.
+#[derive(Clone, Default)]
+pub(crate) struct WriteError(Arc<StdMutex<Option<io::Error>>>);
+
+impl WriteError {
+    fn set(&self, error: io::Error) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+
+    /// Takes the error, unless the reader has gone, which is how a client may end a connection.
+    pub(crate) fn take(&self) -> Option<io::Error> {
+        let error = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        error.filter(|error| error.kind() != io::ErrorKind::BrokenPipe)
+    }
 }
 
 impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
@@ -58,7 +80,13 @@ impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
             telling: None,
             has_begun: false,
             ended,
+            write_error: WriteError::default(),
         }
+    }
+
+    /// What a failure of the output is kept in.
+    pub(crate) fn write_error(&self) -> WriteError {
+        self.write_error.clone()
     }
 }
 
@@ -87,6 +115,21 @@ where
             }
             LineEnd::Ended => None,
         }
+    }
+
+    /// Sends the client an error. The connection ends if the client does not read it.
+    fn tell_error(&self, message: TxJsonRpcMessage<RoleServer>) -> BoxFuture<'static, ()> {
+        let (output, ended) = (Arc::clone(&self.output), self.ended.clone());
+        let write_error = self.write_error.clone();
+        Box::pin(async move {
+            let write = write_message(&output, &message);
+            match tokio::time::timeout(TELL_TIME_MAX, write).await {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => write_error.set(error),
+                Err(_) => {}
+            }
+            ended.cancel();
+        })
     }
 
     /// Notes a request until it is answered, and refuses what cannot be answered.
@@ -151,13 +194,16 @@ where
             Arc::clone(&self.unread)
         });
         let (output, ended) = (Arc::clone(&self.output), self.ended.clone());
+        let write_error = self.write_error.clone();
         async move {
             let sent = write_message(&output, &message).await;
             drop(unread);
-            if sent.is_err() {
+            sent.map_err(|error| {
+                let kind = error.kind();
+                write_error.set(error);
                 ended.cancel();
-            }
-            sent
+                kind.into()
+            })
         }
     }
 
@@ -172,15 +218,8 @@ where
                 match self.read_message().await? {
                     Ok(message) => return Some(message),
                     Err((error, id)) => {
-                        let (output, ended) = (Arc::clone(&self.output), self.ended.clone());
-                        self.telling = Some(Box::pin(async move {
-                            let message = TxJsonRpcMessage::<RoleServer>::error(error, id);
-                            let write = write_message(&output, &message);
-                            let told = tokio::time::timeout(TELL_TIME_MAX, write).await;
-                            if !matches!(told, Ok(Ok(()))) {
-                                ended.cancel();
-                            }
-                        }));
+                        let message = TxJsonRpcMessage::<RoleServer>::error(error, id);
+                        self.telling = Some(self.tell_error(message));
                     }
                 }
             }
