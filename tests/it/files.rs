@@ -226,11 +226,22 @@ fn a_manifest_that_asks_to_read_gets_no_more_than_that() {
 fn a_folder_that_is_not_there_is_named_to_the_person_and_not_to_the_model() {
     let home = home("read");
     fs::remove_dir_all(home.user_path("granted")).unwrap();
-    let ran = home.run(&["-v", "call", "files.read", r#"{"path":"/data/plain.txt"}"#]).ended(7);
-    ran.remarks(&[
-        "/data is not there, though it is granted",
-        home.user_path("granted").to_str().unwrap(),
-    ]);
+    let folder = home.user_path("granted").display().to_string();
+    // It was named only with -v.
+    for flags in [&["-v"][..], &[]] {
+        let call = ["call", "files.read", r#"{"path":"/data/plain.txt"}"#];
+        let ran = home.run(&[flags, &call].concat()).ended(7);
+        ran.remarks(&["/data is not there, though it is granted", &folder]);
+    }
+    // It was found out by a call only.
+    let missing = format!("files is granted {folder}, which does not exist");
+    home.run(&["policy", "check"]).ended(0).remarks(&[&missing]);
+    let report = home.run(&["policy", "check", "--output", "json"]).ended(0).json();
+    assert!(report["plugins"].to_string().contains(&folder), "{report}");
+    let checks = home.run(&["doctor", "--output", "json"]).json();
+    assert!(checks.to_string().contains(&missing), "{checks}");
+    let grant = ["policy", "grant", "files", "--read", "/nope/dir", "--yes"];
+    home.run(&grant).ended(0).remarks(&["/nope/dir does not exist at the moment"]);
     let (told, _) = home.call("files.read", &path("/data/plain.txt"));
     assert!(!told.to_string().contains("granted/"), "{told}");
 }

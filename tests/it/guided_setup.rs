@@ -210,7 +210,11 @@ fn a_folder_is_granted_by_a_flag_and_named_as_missing_without_it() {
     let folder = home.user_path("notes");
     fs::create_dir(&folder).unwrap();
     let folder = folder.to_str().unwrap();
-    home.run(&[&setup[..], &["--folder", folder]].concat()).ended(0);
+    let ran = home.run(&[&setup[..], &["--folder", folder]].concat()).ended(0);
+    assert!(!ran.stderr.contains("does not exist"), "{ran:#?}");
+    let elsewhere = Home::new().plugins(&["files"]);
+    let missing = elsewhere.run(&[&setup[..], &["--folder", "/nope/dir"]].concat()).ended(0);
+    missing.remarks(&["/nope/dir does not exist at the moment"]);
     let policy = text(&home, "policy.toml");
     assert!(policy.contains(folder) && policy.contains("read-write"), "{policy}");
 }

@@ -115,7 +115,16 @@ fn print_failure(outcome: &Outcome, verbose: bool, out: &CliOutput) {
     if let Outcome::Denied(denial) = outcome {
         call_display::print_denial_fix(denial, out);
     }
-    if call_display::failure_detail(outcome).is_some() && !verbose {
-        out.print_hint("run again with -v for details");
+    match (call_display::failure_detail(outcome), outcome) {
+        (None, _) => {}
+        // With -v, the trace has shown it.
+        (Some(_), _) if verbose => {}
+        // What is not available is outside of the plugin, where only the user can act.
+        (Some(detail), Outcome::Failed(failure))
+            if failure.kind == FailureKind::Unavailable && !detail.contains('\n') =>
+        {
+            out.print_hint(detail);
+        }
+        (Some(_), _) => out.print_hint("run again with -v for details"),
     }
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use sallyport_policy::{PluginRole, UngrantedRequest};
 use sallyport_runtime::{
     config::{ConfigFlags, HostSettings, ModelChoice, trust},
+    permissions::missing_paths,
     registry::{PluginAvailability, PluginKind, RegisteredPlugin, Registry},
     roles::find_role_plugin,
     secrets::Vault,
@@ -165,6 +166,7 @@ async fn run_checks(settings: &HostSettings, out: &CliOutput) -> Vec<DoctorCheck
     checks.push(check_terminal(settings, out));
     checks.push(check_plugin_folders(settings, &registry));
     checks.extend(check_plugins(&registry));
+    checks.extend(check_granted_paths(&registry));
     checks.extend(unready.into_iter().map(|(name, reason)| {
         let finding = format!("{name} cannot be loaded: {reason}");
         DoctorCheck::failed("plugin", finding, "rebuild the plugin")
@@ -332,6 +334,21 @@ fn check_plugin_folders(settings: &HostSettings, registry: &Registry) -> DoctorC
         0 => DoctorCheck::warning("plugin-folders", finding, "name a folder with --plugin-dir"),
         _ => DoctorCheck::ok("plugin-folders", finding),
     }
+}
+
+/// Reports granted folders and files that do not exist. They are only a warning, because a folder may
+/// be on a disk that is not connected.
+fn check_granted_paths(registry: &Registry) -> Vec<DoctorCheck> {
+    let checks = registry.entries().flat_map(|entry| {
+        let (name, grant) = (entry.name(), entry.grant());
+        let checks = missing_paths(&grant).map(|mount| {
+            let path = mount.host.display();
+            let finding = format!("{name} is granted {path}, which does not exist: its calls fail");
+            DoctorCheck::warning("plugin", finding, "create it, or revoke the grant")
+        });
+        checks.collect::<Vec<_>>()
+    });
+    checks.collect()
 }
 
 fn check_plugins(registry: &Registry) -> Vec<DoctorCheck> {

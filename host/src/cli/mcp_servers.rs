@@ -176,6 +176,7 @@ async fn add_server(
     let [shown_before, shown_after] = [&before, &after].map(|text| redactor.redact_text(text));
     change::print_diff(file, &shown_before, &shown_after, out);
     let grants = args.grants()?;
+    change::warn_of_missing_paths(settings, &grants, out);
     let edit = |text: &str| policy_edit::add_grants(text, name, &grants);
     let proposed = change::propose_change(settings, edit, out)?;
     if !args.yes && !setup::ask_confirmation("Write this?", out)? {

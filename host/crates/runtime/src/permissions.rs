@@ -1,14 +1,25 @@
 //! The permissions of plugins at a glance: what each may reach, which of its tools run without
 //! asking, what it lacks, and whether it can work.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sallyport_contract::{Decision, PluginName, ToolId};
-use sallyport_policy::{Capability, Grant, Policy, UngrantedRequest};
+use sallyport_policy::{Capability, FsMount, Grant, Policy, UngrantedRequest};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::registry::{PluginAvailability, RegisteredPlugin, Registry};
+
+/// Returns the granted folders and files that do not exist at the moment. No call of the plugin can
+/// run without them.
+pub fn missing_paths(grant: &Grant) -> impl Iterator<Item = &FsMount> {
+    grant.fs().iter().filter(|mount| is_missing(&mount.host))
+}
+
+/// Whether nothing exists at a path of the host. What cannot be looked at may exist.
+pub fn is_missing(path: &Path) -> bool {
+    path.try_exists().is_ok_and(|exists| !exists)
+}
 
 /// The permissions of one plugin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

@@ -16,7 +16,7 @@ use sallyport_terminal::listing::ListRow;
 use super::{SetupContext, is_interactive, prompts};
 use crate::cli::{
     exit::CommandFailure,
-    policy::change::{PolicyChangeRequest, propose_change, save_change},
+    policy::change::{PolicyChangeRequest, propose_change, save_change, warn_of_missing_paths},
     setup,
 };
 
@@ -178,6 +178,7 @@ async fn grant_requests(
         }
     }
     if !additions.is_empty() {
+        warn_of_missing_paths(settings, &additions, out);
         let edit = |text: &str| edit::add_grants(text, name, &additions);
         if let Some(change) = propose_change(settings, edit, out)?
             && context.confirm_change(&[]).await?

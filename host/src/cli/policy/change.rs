@@ -1,16 +1,17 @@
 //! A change to the user's policy: shown, confirmed, written atomically, and recorded.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sallyport_contract::text;
 use sallyport_policy::{
     HintedError,
-    edit::{self, DiffLine, EditError},
+    edit::{self, DiffLine, EditError, FsAddition, GrantAddition},
 };
 use sallyport_runtime::{
     atomic_file::WriteLock,
     config::HostSettings,
     gate::{policy_store, user_policy},
+    permissions::is_missing,
 };
 
 use sallyport_terminal::style::StyledLine;
@@ -49,6 +50,29 @@ pub(super) fn change_policy(
     }
     save_change(settings, request, &change, out)?;
     Ok(true)
+}
+
+/// Warns of granted folders and files that do not exist, because every call of the plugin fails
+/// until they do.
+pub(in crate::cli) fn warn_of_missing_paths(
+    settings: &HostSettings,
+    grants: &[GrantAddition],
+    out: &CliOutput,
+) {
+    let home = settings.policy.home.as_deref();
+    for addition in grants {
+        let GrantAddition::Fs(FsAddition { path, .. }) = addition else { continue };
+        let on_host = match (path.strip_prefix("~/"), home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(path),
+        };
+        if is_missing(&on_host) {
+            out.print_warning(&format!(
+                "{} does not exist at the moment: calls fail until you create it",
+                text::escape_line(path)
+            ));
+        }
+    }
 }
 
 /// A change that was shown, and is not written yet.

@@ -5,7 +5,7 @@ use sallyport_contract::text;
 use sallyport_policy::{GlobalLimits, Installed, Policy, PolicyRemark, UserGroup};
 use sallyport_runtime::{
     config::HostSettings,
-    permissions::{likely_decision, missing_requests},
+    permissions::{likely_decision, missing_paths, missing_requests},
     registry::{RegisteredPlugin, Registry},
 };
 use serde_json::{Value, json};
@@ -122,6 +122,13 @@ fn print_plugin(entry: &RegisteredPlugin, policy: &Policy, out: &CliOutput) {
     for line in call_display::ungranted_lines(entry) {
         out.print_text(&format!("  {line}"));
     }
+    for mount in missing_paths(&grant) {
+        let path = mount.host.display();
+        out.print_warning(&format!(
+            "{} is granted {path}, which does not exist: its calls fail until you create it",
+            entry.name()
+        ));
+    }
     for tool in entry.tools() {
         let (decision, reason) = likely_decision(entry, policy, &tool.id);
         let reason = text::escape_line(&reason);
@@ -169,6 +176,7 @@ fn plugin_json(entry: &RegisteredPlugin, policy: &Policy) -> Value {
         "name": entry.name(),
         "powers": grant.permission_lines(),
         "ungranted": missing_requests(entry),
+        "missing-paths": missing_paths(&grant).map(|mount| &mount.host).collect::<Vec<_>>(),
         "tools": tools.collect::<Value>(),
         "notes": grant.notes(),
     })

@@ -13,7 +13,7 @@ use sallyport_runtime::{
 use super::{
     PluginTarget,
     args::GrantArgs,
-    change::{PolicyChangeRequest, change_policy},
+    change::{PolicyChangeRequest, change_policy, warn_of_missing_paths},
     check::installed_plugins,
     grant_args::additions_from_args,
 };
@@ -53,6 +53,7 @@ pub(super) async fn run_grant_command(
     if additions.is_empty() {
         return Ok(ExitStatus::Done);
     }
+    warn_of_missing_paths(settings, &additions.grants, out);
     let request = PolicyChangeRequest {
         plugin: plugin_target.as_str(),
         description: format!("grants {}", additions.description()),
