@@ -1,6 +1,10 @@
 //! The operator's commands about the policy: what it says, why, and how it is changed.
 
-use std::{fs, io::Write, os::unix::fs::PermissionsExt};
+use std::{
+    fs,
+    io::Write,
+    os::unix::fs::{PermissionsExt, symlink},
+};
 
 use serde_json::json;
 
@@ -39,6 +43,17 @@ fn policy(home: &Home) -> String {
 #[track_caller]
 fn explained(home: &Home, args: &[&str], texts: &[&str]) -> Ran {
     home.run(&[&["policy", "explain"], args].concat()).ended(0).answers(texts)
+}
+
+/// A link without a target counted as a missing file, so the rules at the target vanished silently.
+#[test]
+fn a_file_that_is_a_link_without_a_target_counted_as_missing() {
+    for file in ["policy.toml", "sallyport.toml", "sallyport.lock"] {
+        let home = Home::new().plugins(&["clock"]);
+        symlink("/nope/x", home.path(file)).unwrap();
+        let ran = home.run(&["call", "clock.get_time", "{}"]).ended(3);
+        ran.remarks(&[file, "it is a symbolic link whose target does not exist"]);
+    }
 }
 
 #[test]

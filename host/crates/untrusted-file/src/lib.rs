@@ -32,6 +32,12 @@ const WRITABLE_BY_GROUP: u32 = 0o020;
 #[error("it is {0}, not a regular file")]
 struct NotRegularFileError(&'static str);
 
+/// The path is a symbolic link without a target. It is not reported as a missing file, because a
+/// caller that does without the file would silently lose what the user keeps at the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("it is a symbolic link whose target does not exist")]
+struct DanglingLinkError;
+
 /// The file is longer than the caller accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is longer than {bytes_max} bytes")]
@@ -77,10 +83,11 @@ impl fmt::Display for ForeignOwner {
 ///
 /// # Errors
 ///
-/// The file cannot be opened, or is not a regular file ([`io::ErrorKind::InvalidInput`]).
+/// The file cannot be opened, or is not a regular file, or is a symbolic link whose target does not
+/// exist ([`io::ErrorKind::InvalidInput`] for both).
 pub fn open_regular(path: &Path) -> io::Result<File> {
     // Check before opening, because opening a device may already have an effect.
-    check_regular(&fs::metadata(path)?)?;
+    check_regular(&fs::metadata(path).map_err(|error| explain_missing_file(path, error))?)?;
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
     // Check again: another file may have replaced it in between.
@@ -186,6 +193,17 @@ fn text_from_utf8(bytes: Vec<u8>) -> io::Result<String> {
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
+/// Tells a symbolic link without a target from a missing file.
+fn explain_missing_file(path: &Path, error: io::Error) -> io::Error {
+    let is_link = || fs::symlink_metadata(path).is_ok_and(|info| info.is_symlink());
+    match error.kind() {
+        io::ErrorKind::NotFound if is_link() => {
+            io::Error::new(io::ErrorKind::InvalidInput, DanglingLinkError)
+        }
+        _ => error,
+    }
+}
+
 fn check_regular(info: &Metadata) -> io::Result<()> {
     match special_file_kind(info.file_type()) {
         None => Ok(()),
@@ -231,7 +249,9 @@ mod tests {
         pipe(&path("pipe"));
         symlink(path("pipe"), path("link")).unwrap();
         let _socket = UnixListener::bind(path("socket")).unwrap();
-        let rows: [(PathBuf, &str); 6] = [
+        symlink(path("nothing"), path("dangling")).unwrap();
+        let rows: [(PathBuf, &str); 7] = [
+            (path("dangling"), "it is a symbolic link whose target does not exist"),
             (path("pipe"), "it is a named pipe, not a regular file"),
             (path("link"), "it is a named pipe, not a regular file"),
             (path("socket"), "it is a socket, not a regular file"),
