@@ -149,7 +149,7 @@ impl McpConnection {
             CallEnd::Turn(CallTurn::Finished(report)) => {
                 record_end(&report.outcome);
                 self.send_log(&report, tool, context).await;
-                self.report_command(&report, tool);
+                self.report_command(&report);
                 Ok(call_result::result_from_report(&report, tool).into())
             }
         }
@@ -363,7 +363,7 @@ impl McpConnection {
 
     /// Reports to the operator how to allow what was refused. The client's user sees the same
     /// command in the result, if the client shows it.
-    fn report_command(&self, report: &CallReport, tool: &ToolDescriptor) {
+    fn report_command(&self, report: &CallReport) {
         if let Outcome::Denied(denial) = &report.outcome
             && let Some(command) = call_result::allowing_command(denial)
         {

@@ -50,14 +50,14 @@ pub(crate) struct LineTransport<R, W> {
     telling: Option<BoxFuture<'static, ()>>,
     has_begun: bool,
     ended: CancellationToken,
-    write_error: WriteError,
+    write_error: OutputWriteError,
 }
 
 /// Why the output ended, if it could not be written.
 #[derive(Clone, Default)]
-pub(crate) struct WriteError(Arc<StdMutex<Option<io::Error>>>);
+pub(crate) struct OutputWriteError(Arc<StdMutex<Option<io::Error>>>);
 
-impl WriteError {
+impl OutputWriteError {
     fn set(&self, error: io::Error) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
@@ -80,12 +80,12 @@ impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
             telling: None,
             has_begun: false,
             ended,
-            write_error: WriteError::default(),
+            write_error: OutputWriteError::default(),
         }
     }
 
     /// What a failure of the output is kept in.
-    pub(crate) fn write_error(&self) -> WriteError {
+    pub(crate) fn write_error(&self) -> OutputWriteError {
         self.write_error.clone()
     }
 }

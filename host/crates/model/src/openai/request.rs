@@ -15,7 +15,7 @@ use crate::{
         ModelRequest, ModelToolDefinition, UserInputMessage,
     },
     endpoint::{ModelEndpoint, ReasoningEffort},
-    wire::{LazySequence, MessageWriter, PartialAnswer, WireFormat, conversation},
+    wire::{LazySequence, PartialAnswer, SingleMessageWriter, WireFormat, conversation},
 };
 
 /// `chat/completions`.
@@ -97,7 +97,7 @@ impl WireFormat for ChatCompletionsFormat {
         &self,
         endpoint: &'a ModelEndpoint,
         tools: Option<&'a RawValue>,
-    ) -> Option<Box<dyn MessageWriter + 'a>> {
+    ) -> Option<Box<dyn SingleMessageWriter + 'a>> {
         let writer = CompletionMessageWriter { endpoint, origin: endpoint.origin(), tools };
         (!endpoint.is_at_domain(&SHORT_ID_DOMAINS)).then(|| Box::new(writer) as _)
     }
@@ -114,7 +114,7 @@ struct CompletionMessageWriter<'a> {
     tools: Option<&'a RawValue>,
 }
 
-impl MessageWriter for CompletionMessageWriter<'_> {
+impl SingleMessageWriter for CompletionMessageWriter<'_> {
     fn message_json(&self, message: &ChatMessage) -> Box<RawValue> {
         to_raw_value(&convert_message(message, &self.origin)).expect("a JSON value can be written")
     }

@@ -16,8 +16,8 @@ use sallyport_contract::BoxFuture;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    AnswerContext, MessageWriter, PartialAnswer, ProviderConnection, SerializedTools,
-    SerializedToolsCache, auth, connection, http, sse,
+    AnswerContext, PartialAnswer, ProviderConnection, SerializedTools, SerializedToolsCache,
+    SingleMessageWriter, auth, connection, http, sse,
 };
 use crate::{
     anthropic::AnthropicFormat,
@@ -73,7 +73,7 @@ pub(crate) trait WireFormat: Debug + Send + Sync {
         &self,
         _endpoint: &'a ModelEndpoint,
         _tools: Option<&'a RawValue>,
-    ) -> Option<Box<dyn MessageWriter + 'a>> {
+    ) -> Option<Box<dyn SingleMessageWriter + 'a>> {
         None
     }
 

@@ -31,7 +31,7 @@ const KEPT_BYTES_MAX: usize = 16 << 20;
 pub struct KeptMessages(Mutex<WrittenMessages>);
 
 /// Writes each message on its own. Not every protocol allows that: some join messages.
-pub(crate) trait MessageWriter {
+pub(crate) trait SingleMessageWriter {
     /// Returns a repaired message as JSON.
     fn message_json(&self, message: &ChatMessage) -> Box<RawValue>;
 
@@ -59,7 +59,7 @@ impl KeptMessages {
         messages: &[ChatMessage],
         fit: &FittedTools,
         origin: &str,
-        writer: &dyn MessageWriter,
+        writer: &dyn SingleMessageWriter,
     ) -> Vec<u8> {
         let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !written.is_prefix_of(messages, fit, origin) {
@@ -91,7 +91,7 @@ impl WrittenMessages {
         self.origin == origin && self.repair.is_for(fit) && messages.starts_with(&self.sources)
     }
 
-    fn push(&mut self, message: &ChatMessage, writer: &dyn MessageWriter) {
+    fn push(&mut self, message: &ChatMessage, writer: &dyn SingleMessageWriter) {
         let repaired = self.repair.repair_message(message, &self.origin);
         let json = writer.message_json(repaired.as_ref().unwrap_or(message));
         self.json_bytes += json.get().len();

@@ -29,7 +29,7 @@ pub(crate) use conversation::ARGUMENTS_BYTES_MAX;
 pub(crate) use http::ResponseBodyError;
 pub(crate) use ids::unique_ids;
 pub use kept_messages::KeptMessages;
-pub(crate) use kept_messages::MessageWriter;
+pub(crate) use kept_messages::SingleMessageWriter;
 pub(crate) use lazy_sequence::{LazySequence, join_turns};
 pub(crate) use provider::ProviderIdentity;
 pub(crate) use sse::ServerEvents;

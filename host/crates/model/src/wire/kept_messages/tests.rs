@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use serde_json::{json, value::RawValue};
 
-use super::{KEPT_BYTES_MAX, KeptMessages, MessageWriter};
+use super::{KEPT_BYTES_MAX, KeptMessages, SingleMessageWriter};
 use crate::{
     chat::{
         AssistantMessage, ChatMessage, ModelCallRequest, ModelRequest, ModelToolDefinition,
@@ -18,11 +18,11 @@ use crate::{
 
 /// Counts the messages that are written.
 struct CountingWriter<'a> {
-    inner: &'a dyn MessageWriter,
+    inner: &'a dyn SingleMessageWriter,
     count: Cell<usize>,
 }
 
-impl MessageWriter for CountingWriter<'_> {
+impl SingleMessageWriter for CountingWriter<'_> {
     fn message_json(&self, message: &ChatMessage) -> Box<RawValue> {
         self.count.set(self.count.get() + 1);
         self.inner.message_json(message)
