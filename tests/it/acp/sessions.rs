@@ -140,6 +140,34 @@ fn sessions_are_resumed_closed_and_deleted() {
 }
 
 #[test]
+fn a_session_that_is_loaded_while_it_closes_loses_no_turn() {
+    const ROUNDS: usize = 6;
+    let round = || [Reply::Stalls("I begin"), Reply::Text("done")];
+    let model = OpenAi::start((0..ROUNDS).flat_map(|_| round()).collect());
+    let home = home(&model);
+    let mut client = AcpClient::greeted(&home);
+    let session = client.new_session("/");
+    for round in 1..=ROUNDS {
+        let cut_off = client.prompt(&session, &format!("cut off {round}. "));
+        until("the request", || (model.bodies().len() == 2 * round - 1).then_some(()));
+        let closing = client.request("session/close", &named(&session));
+        let loading = client.request("session/load", &opened_again(&session));
+        assert_eq!(client.stop_reason(cut_off), "cancelled");
+        assert_eq!(client.answer(closing)["result"], json!({}));
+        let loaded = client.answer(loading);
+        assert!(loaded["result"].is_object(), "{loaded}");
+        assert_eq!(client.turn(&session, &format!("whole {round}. ")), "end_turn");
+    }
+    assert_eq!(client.close(), 0);
+    let mut client = AcpClient::greeted(&home);
+    client.ask("session/load", &opened_again(&session));
+    let inputs: String =
+        (1..=ROUNDS).map(|round| format!("cut off {round}. whole {round}. ")).collect();
+    assert_eq!(client.texts("user_message_chunk"), inputs);
+    assert_eq!(client.close(), 0);
+}
+
+#[test]
 fn a_server_of_a_client_that_may_not_run_is_told() {
     let model = OpenAi::start(vec![Reply::Text("done")]);
     let home = home(&model);
