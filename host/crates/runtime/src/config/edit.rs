@@ -354,13 +354,13 @@ mod tests {
     fn a_server_is_added_and_removed_and_everything_else_is_kept() {
         let path = Path::new("c.toml");
         let (env, name) = (Env::from_pairs([("K", "v")]), "files".parse().unwrap());
-        let mut program = McpProgram::from_command(vec!["run".into(), "a b".into()]);
+        let mut program = McpProgram::from_command(vec!["/bin/sh".into(), "a b".into()]);
         program.env.insert("KEY".to_owned(), "${K}".to_owned());
         program.folder = Some("/work".into());
         let server = McpEndpoint::Program(program).into();
         let before = "# mine\n[chat]\nsystem = 'x' # why\n";
         let added = add_mcp_server(path, before, (&name, &server), &env).unwrap();
-        let table = "\n[mcp.files]\ncommand = [\"run\", \"a b\"]\nfolder = \"/work\"\n\
+        let table = "\n[mcp.files]\ncommand = [\"/bin/sh\", \"a b\"]\nfolder = \"/work\"\n\
                      env = { KEY = \"${K}\" }\n";
         assert_eq!(added, format!("{before}{table}"));
         let headers = [("Authorization".to_owned(), "Bearer ${K}".to_owned())].into();
