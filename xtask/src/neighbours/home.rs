@@ -96,9 +96,11 @@ impl NeighbourHome {
         self.start(&["mcp", "--http", "127.0.0.1:0", "--names", "tool"], "over MCP at ")
     }
 
-    /// Starts to serve users over HTTP.
-    pub(super) fn serve_users(&self) -> Result<ServingProgram> {
-        self.start(&["serve", "--listen", "127.0.0.1:0", "--model", "offline"], " tools at ")
+    /// Starts to serve users over HTTP, with another policy.
+    pub(super) fn serve_users(&self, policy: &Path) -> Result<ServingProgram> {
+        let policy = policy.to_str().context("the path of the policy is no text")?;
+        let args = ["serve", "--listen", "127.0.0.1:0", "--model", "offline", "--policy", policy];
+        self.start(&args, " tools at ")
     }
 
     /// Starts a server. The address follows a text in its log.

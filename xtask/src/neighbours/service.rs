@@ -35,7 +35,9 @@ pub(super) fn run_schemathesis(packages: &Packages, home: &NeighbourHome) -> Res
     let made = home.run(&["serve", "token", "add", "operator", "--role", "operator"])?;
     ensure!(made.status.success(), "no token: {}", String::from_utf8_lossy(&made.stderr));
     let token = String::from_utf8(made.stdout)?;
-    let serving = home.serve_users()?;
+    // One of the tools waits until it is cancelled.
+    let policy = home.write_policy_with("[plugin.reference]", "limits = { time = \"2s\" }")?;
+    let serving = home.serve_users(&policy)?;
     let program = packages.folder().join("python/bin/schemathesis");
     let output = Command::new(&program)
         .args(["run", &format!("{}/openapi.json", serving.url)])
