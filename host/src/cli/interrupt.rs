@@ -27,10 +27,31 @@ impl SignalListener {
     }
 }
 
-/// What asks the program to stop: Ctrl-C, SIGTERM, SIGHUP, or a lost standard output.
+/// What tells the program that it has to stop: SIGTERM, SIGHUP, or a lost standard output.
+pub(super) struct TerminationListener([SignalListener; 2]);
+
+impl TerminationListener {
+    /// Listens from now on.
+    pub(super) fn new() -> Self {
+        Self([SignalKind::terminate(), SignalKind::hangup()].map(SignalListener::new))
+    }
+
+    /// Waits until the system asks the program to stop, or has asked since the last wait, or until
+    /// standard output is lost.
+    pub(super) async fn wait(&mut self) {
+        let [terminate, hangup] = &mut self.0;
+        tokio::select! {
+            () = terminate.recv() => {}
+            () = hangup.recv() => {}
+            () = output::wait_for_stdout_loss() => {}
+        }
+    }
+}
+
+/// What asks the program to stop: Ctrl-C, or what a [`TerminationListener`] hears.
 pub(super) struct InterruptListener {
     ctrl_c: SignalListener,
-    terminations: [SignalListener; 2],
+    terminations: TerminationListener,
 }
 
 impl InterruptListener {
@@ -38,7 +59,7 @@ impl InterruptListener {
     pub(super) fn new() -> Self {
         Self {
             ctrl_c: SignalListener::new(SignalKind::interrupt()),
-            terminations: [SignalKind::terminate(), SignalKind::hangup()].map(SignalListener::new),
+            terminations: TerminationListener::new(),
         }
     }
 
@@ -49,7 +70,7 @@ impl InterruptListener {
     pub(super) async fn wait(&mut self) {
         tokio::select! {
             () = self.ctrl_c.recv() => {}
-            () = wait_for_termination_of(&mut self.terminations) => {}
+            () = self.terminations.wait() => {}
         }
     }
 }
@@ -59,21 +80,6 @@ impl InterruptListener {
 pub(super) fn wait_for_interrupt() -> impl Future<Output = ()> {
     let mut listener = InterruptListener::new();
     async move { listener.wait().await }
-}
-
-/// Waits until the system asks the program to stop, from this call on, or until standard output is
-/// lost.
-pub(super) fn wait_for_termination() -> impl Future<Output = ()> {
-    let mut listeners = [SignalKind::terminate(), SignalKind::hangup()].map(SignalListener::new);
-    async move { wait_for_termination_of(&mut listeners).await }
-}
-
-async fn wait_for_termination_of([terminate, hangup]: &mut [SignalListener; 2]) {
-    tokio::select! {
-        () = terminate.recv() => {}
-        () = hangup.recv() => {}
-        () = output::wait_for_stdout_loss() => {}
-    }
 }
 
 #[cfg(test)]

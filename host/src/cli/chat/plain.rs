@@ -3,7 +3,7 @@
 //! Reading a terminal blocks, so a separate thread reads the lines. A line is either input or the
 //! answer to a question, depending on what the session waits for.
 
-use std::{io, pin::pin, sync::Arc};
+use std::{io, sync::Arc};
 
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest, Outcome, services, text};
 use sallyport_model::{FileAttachment, ReplyDelta, UserInputMessage};
@@ -160,7 +160,7 @@ impl PlainChat<'_> {
         let mut lines = read_lines();
         let mut more_lines = true;
         let mut ctrl_c = interrupt::SignalListener::new(SignalKind::interrupt());
-        let mut terminated = pin!(interrupt::wait_for_termination());
+        let mut terminations = interrupt::TerminationListener::new();
         match first_input {
             Some(line) => self.handle_line(line).await,
             None => self.show_prompt(),
@@ -198,7 +198,7 @@ impl PlainChat<'_> {
                     }
                 },
                 () = ctrl_c.recv() => self.handle_interrupt().await,
-                () = &mut terminated, if !self.is_leaving => {
+                () = terminations.wait(), if !self.is_leaving => {
                     self.is_leaving = true;
                     self.send(FrontEndCommand::Cancel).await;
                 }
