@@ -13,7 +13,7 @@ use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited, combinators::BoxBody};
 use hyper::body::{Body, Bytes, Incoming};
 use rmcp::transport::{
-    StreamableHttpServerConfig, StreamableHttpService,
+    StreamableHttpServerConfig, StreamableHttpService, common::http_header::HEADER_SESSION_ID,
     streamable_http_server::session::local::LocalSessionManager,
 };
 use sallyport_contract::Secret;
@@ -45,9 +45,6 @@ const BODY_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// When a client may try again that found no place.
 const RETRY_AFTER_SECONDS: &str = "10";
-
-/// The header that names a session.
-const HEADER_SESSION_ID: &str = "mcp-session-id";
 
 /// The origins of pages that this machine serves itself, at any port.
 const LOCAL_ORIGINS: [&str; 6] = [
