@@ -46,7 +46,7 @@ pub(super) async fn run_acp_command(
     if args.setup {
         return guided_setup::run_setup_command(flags, &SetupArgs::default(), out).await;
     }
-    let signals = StopSignals::new()?;
+    let signals = StopSignals::new();
     let settings = setup::read_settings(flags)?;
     // A change that comes while the plugins are being loaded counts as one after it.
     let reloader = PluginReloader::for_server(&settings)?;
@@ -86,7 +86,7 @@ async fn serve(
     timekeeper.stop().await;
     match end {
         ClientEnd::ClosedByClient => ExitStatus::Done,
-        ClientEnd::Stopped => ExitStatus::Interrupted,
+        ClientEnd::Stopped => signals.exit_status(),
         ClientEnd::OutputFailed(error) => {
             out.print_write_error(&error);
             ExitStatus::Failed

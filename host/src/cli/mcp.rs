@@ -115,7 +115,7 @@ pub(super) async fn run_mcp_command(
         None => None,
     };
     let settings = setup::read_settings(flags)?;
-    let signals = StopSignals::new()?;
+    let signals = StopSignals::new();
     // A change that comes while the plugins are being loaded counts as one after it.
     let reloader = PluginReloader::for_server(&settings)?;
     let broker = Arc::new(CallBroker::default());
@@ -161,7 +161,7 @@ async fn serve(
     };
     match end {
         ConnectionEnd::ClosedByClient => ExitStatus::Done,
-        ConnectionEnd::Stopped => ExitStatus::Interrupted,
+        ConnectionEnd::Stopped => signals.exit_status(),
         ConnectionEnd::OutputFailed(error) => {
             out.print_write_error(&error);
             ExitStatus::Failed

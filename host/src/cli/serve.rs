@@ -131,7 +131,7 @@ pub(super) async fn run(
     let sign_on = sign_on(&settings, args)?;
     let certificate = read_certificate(&settings, out)?;
     let (listener, tokens) = open_address(args.listen, tokens, sign_on.is_some(), out).await?;
-    let signals = StopSignals::new()?;
+    let signals = StopSignals::new();
     // A change that comes while the plugins are being loaded counts as one after it.
     let reloader = PluginReloader::for_server(&settings)?;
     let host = Arc::new(Host::open(&settings, host_options(observers, out)).await?);
@@ -147,15 +147,14 @@ pub(super) async fn run(
         public_origin: args.origin.clone(),
         tls: certificate.as_ref().map(RenewedCertificate::tls),
     };
-    tokio::select! {
-        () = serve(&host, parts, listener, signals) => {}
+    let exit = tokio::select! {
+        exit = serve(&host, parts, listener, signals) => exit,
         never = keep_served_plugins(reloader, &host, flags, || host.tools().len(), out) => {
             match never {}
         }
         never = keep_current(certificate, out) => match never {},
-    }
-    setup::print_shutdown(host.close_shared().await, out)
-        .apply_to_result(Ok(ExitStatus::Interrupted))
+    };
+    setup::print_shutdown(host.close_shared().await, out).apply_to_result(Ok(exit))
 }
 
 /// Prints where the service is. Without TLS, what it is sent can be read on the way.
@@ -181,10 +180,16 @@ fn print_addresses(
     }
 }
 
-async fn serve(host: &Host, parts: ServiceParts, listener: TcpListener, mut signals: StopSignals) {
+async fn serve(
+    host: &Host,
+    parts: ServiceParts,
+    listener: TcpListener,
+    mut signals: StopSignals,
+) -> ExitStatus {
     let timekeeper = host.start_timekeeper();
     sallyport_service::serve(parts, listener, signals.wait_for_stop()).await;
     timekeeper.stop().await;
+    signals.exit_status()
 }
 
 fn settings_source(flags: ConfigFlags) -> sallyport_service::SettingsSource {

@@ -4,10 +4,11 @@
 use std::convert::Infallible;
 
 use sallyport_runtime::{Host, config::ConfigFlags};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 
 use super::{
-    exit::CommandFailure,
+    exit::ExitStatus,
+    interrupt::SignalListener,
     output::CliOutput,
     plugin_reload::{PluginReload, PluginReloader},
     setup,
@@ -50,21 +51,31 @@ fn print_reload(reload: &PluginReload, host: &Host, tool_count: usize, out: &Cli
 /// The signals that end the program. SIGHUP is not among them: it means to load the plugins anew,
 /// and a client that is gone has closed standard input.
 pub(super) struct StopSignals {
-    interrupt: Signal,
-    terminate: Signal,
+    ctrl_c: SignalListener,
+    terminate: SignalListener,
+    exit: ExitStatus,
 }
 
 impl StopSignals {
     /// Handles the signals from now on.
-    pub(super) fn new() -> Result<Self, CommandFailure> {
-        let [interrupt, terminate] = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
-        Ok(Self { interrupt: interrupt?, terminate: terminate? })
+    pub(super) fn new() -> Self {
+        Self {
+            ctrl_c: SignalListener::new(SignalKind::interrupt()),
+            terminate: SignalListener::new(SignalKind::terminate()),
+            exit: ExitStatus::Interrupted,
+        }
     }
 
     pub(super) async fn wait_for_stop(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
+        self.exit = tokio::select! {
+            () = self.ctrl_c.recv() => ExitStatus::Interrupted,
+            () = self.terminate.recv() => ExitStatus::Done,
+        };
+    }
+
+    /// The exit code of the program that the signal has stopped. Managers of services send SIGTERM,
+    /// and take any code but 0 for a failure.
+    pub(super) fn exit_status(&self) -> ExitStatus {
+        self.exit
     }
 }

@@ -186,7 +186,7 @@ fn a_client_that_never_reads_is_waited_for_and_harms_nobody() {
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, Signal::TERM).unwrap();
     let status = crate::support::patience::end_of(&mut child, String::new);
-    assert_eq!(status.code(), Some(130));
+    assert_eq!(status.code(), Some(0));
     assert!(writer.join().unwrap() < 2_000_000, "the client had to wait");
     home.run(&["audit", "verify"]).ended(0);
 }

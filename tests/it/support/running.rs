@@ -93,8 +93,14 @@ impl Running {
 
     /// Interrupts it, and returns its code with all that it has said.
     #[track_caller]
-    pub(crate) fn interrupted(mut self) -> (i32, String, String) {
-        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+    pub(crate) fn interrupted(self) -> (i32, String, String) {
+        self.stopped_by(Signal::INT)
+    }
+
+    /// Sends it a signal, and returns its code with all that it has said.
+    #[track_caller]
+    pub(crate) fn stopped_by(mut self, signal: Signal) -> (i32, String, String) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
         self.ends()
     }
 
