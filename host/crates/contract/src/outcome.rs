@@ -266,8 +266,11 @@ impl CallFailure {
 }
 
 impl Outcome {
-    /// Returns the name of this outcome: `completed`, `failed`, `denied`, `invalid-arguments`,
-    /// `timed-out` or `cancelled`.
+    /// The names of all outcomes.
+    pub const NAMES: [&'static str; 6] =
+        ["completed", "failed", "denied", "invalid-arguments", "timed-out", "cancelled"];
+
+    /// Returns the name of this outcome, one of [`NAMES`](Self::NAMES).
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Completed(_) => "completed",

@@ -9,7 +9,7 @@ mod table;
 use std::time::Duration;
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
-use sallyport_contract::{Decision, text};
+use sallyport_contract::{Decision, Outcome, text};
 use sallyport_policy::TimeSpan;
 use sallyport_runtime::{config::ConfigFlags, gate::now_ms};
 use sallyport_store::{AuditEntry, AuditFilter, AuditKind, AuditProblem, HostStore, StoreError};
@@ -103,7 +103,7 @@ fn filter_from_args(args: &AuditFilterArgs) -> Result<AuditFilter, CommandFailur
     Ok(AuditFilter {
         plugin: args.plugin.clone(),
         tool: args.tool.clone(),
-        outcome: args.outcome.clone(),
+        outcome: args.outcome.as_deref().map(parse_outcome).transpose()?.map(str::to_owned),
         decision: args.decision.as_deref().map(parse_decision).transpose()?,
         kind: args.kind.as_deref().map(parse_kind).transpose()?,
         session: args.session.clone(),
@@ -145,6 +145,10 @@ fn parse_kind(word: &str) -> Result<AuditKind, CommandFailure> {
 
 fn parse_decision(word: &str) -> Result<Decision, CommandFailure> {
     parse_choice(word, "decision", DECISIONS.map(|decision| (decision.as_str(), decision)))
+}
+
+fn parse_outcome(word: &str) -> Result<&'static str, CommandFailure> {
+    parse_choice(word, "outcome", Outcome::NAMES.map(|name| (name, name)))
 }
 
 fn parse_choice<T: Copy, const N: usize>(

@@ -6,7 +6,7 @@ use std::{
     path::{Component, Path},
 };
 
-use sallyport_contract::{PluginName, ToolId};
+use sallyport_contract::{Outcome, PluginName, ToolId};
 use sallyport_policy::{
     SourceError,
     document::{TomlDocument, TomlItem, TomlSection},
@@ -25,16 +25,6 @@ const FOLDER_PLACEHOLDER: &str = "{folder}";
 
 /// The home of the test, inside its folder.
 pub(super) const HOME: &str = "sallyport";
-
-/// Names of the outcomes of a call.
-const OUTCOMES: [(&str, &str); 6] = [
-    ("completed", "completed"),
-    ("failed", "failed"),
-    ("denied", "denied"),
-    ("invalid-arguments", "invalid-arguments"),
-    ("timed-out", "timed-out"),
-    ("cancelled", "cancelled"),
-];
 
 /// A list of sentences, with the files and the policy that they need.
 pub(super) struct SentenceList {
@@ -116,7 +106,8 @@ fn parse_sentence(section: &mut TomlSection<'_>) -> Result<TestSentence, SourceE
     let arguments = section.read_named_items("arguments", |name, value| {
         Ok((name.read_string()?, value.read_json()?))
     })?;
-    let outcome = section.read_optional("outcome", |item| item.read_choice(&OUTCOMES))?;
+    let outcomes = Outcome::NAMES.map(|name| (name, name));
+    let outcome = section.read_optional("outcome", |item| item.read_choice(&outcomes))?;
     let answer = section.read_optional("answer", TomlItem::read_nonblank_string)?;
     if tool.is_none() && (outcome.is_some() || !arguments.is_empty()) {
         let message = "\"arguments\" and \"outcome\" need a \"tool\"";
