@@ -136,18 +136,21 @@ fn guide_failure(error: GuideError) -> CommandFailure {
 impl From<PluginLookupError> for CommandFailure {
     fn from(missing: PluginLookupError) -> Self {
         match missing {
-            PluginLookupError::Unknown { message, suggestion: near } => {
-                let failure = Self::new(ExitStatus::Usage, message);
-                match near {
-                    Some(near) => failure.with_hint(format!("did you mean {near}?")),
-                    None => failure.with_hint("`sallyport tool list` shows what there is"),
-                }
+            PluginLookupError::Unknown { message, suggestion } => {
+                Self::new(ExitStatus::Usage, message).with_hint(unknown_plugin_hint(suggestion))
             }
             PluginLookupError::Unusable { message, hint, rejected } => {
                 let exit = if rejected { ExitStatus::PluginRejected } else { ExitStatus::Policy };
                 Self { hint, ..Self::new(exit, message) }
             }
         }
+    }
+}
+
+fn unknown_plugin_hint(similar_name: Option<String>) -> String {
+    match similar_name {
+        Some(name) => format!("did you mean {name}?"),
+        None => "list the plugins with `sallyport plugin list`".to_owned(),
     }
 }
 
@@ -174,12 +177,8 @@ impl From<RoleError> for CommandFailure {
         let message = error.to_string();
         match error {
             RoleError::PluginLookup(missing @ PluginLookupError::Unusable { .. }) => missing.into(),
-            RoleError::PluginLookup(PluginLookupError::Unknown { suggestion: near, .. }) => {
-                let hint = match near {
-                    Some(near) => format!("did you mean {near}?"),
-                    None => "list the plugins with `sallyport plugin list`".to_owned(),
-                };
-                Self::new(ExitStatus::Policy, message).with_hint(hint)
+            RoleError::PluginLookup(PluginLookupError::Unknown { suggestion, .. }) => {
+                Self::new(ExitStatus::Policy, message).with_hint(unknown_plugin_hint(suggestion))
             }
             RoleError::OtherRole { .. } => {
                 let hint = "list the plugins and their roles with `sallyport plugin list`";
