@@ -21,7 +21,7 @@ use super::{
     exit::{CommandFailure, ExitStatus},
     guided_setup::{self, SetupArgs},
     observers::CallObservers,
-    output::CliOutput,
+    output::{CliOutput, format_count},
     plugin_reload::PluginReloader,
     serving::{StopSignals, keep_served_plugins},
     setup, telemetry,
@@ -53,7 +53,8 @@ pub(super) async fn run_acp_command(
     let host = Arc::new(Host::open(&settings, host_options(observers, out)).await?);
     telemetry::start(&settings, &host, out);
     setup::print_load_problems(&host.registry(), out);
-    out.print_note(&format!("Serving {} tools over ACP on standard input.", host.tools().len()));
+    let tools = format_count(host.tools().len(), "tool");
+    out.print_note(&format!("Serving {tools} over ACP on standard input."));
     if std::io::stdin().is_terminal() {
         out.print_hint("this command is for ACP clients, which start it; Ctrl-D ends it");
     }

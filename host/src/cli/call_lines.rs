@@ -6,7 +6,7 @@ use sallyport_contract::{CallReport, ContentPart, Outcome, ToolOutput, text};
 use sallyport_session::{SessionEvent, ToolRef};
 use serde_json::Value;
 
-use super::call_display;
+use super::{call_display, output::format_count};
 
 /// Most characters of a result that is shown as it is.
 const RESULT_CHARS_MAX: usize = 40;
@@ -125,13 +125,13 @@ fn data_text(data: &Value) -> Option<String> {
         Value::Null => None,
         Value::Bool(_) | Value::Number(_) => Some(data.to_string()),
         Value::String(text) => Some(string_text(text)),
-        Value::Array(items) => Some(count_text(items.len(), "item")),
+        Value::Array(items) => Some(format_count(items.len(), "item")),
         Value::Object(fields) => {
             let bytes = fields.get("bytes").and_then(Value::as_u64);
             let mut lists = fields.values().filter_map(Value::as_array);
             match (bytes, lists.next(), lists.next()) {
                 (Some(bytes), ..) => Some(format_size(bytes)),
-                (None, Some(only_list), None) => Some(count_text(only_list.len(), "item")),
+                (None, Some(only_list), None) => Some(format_count(only_list.len(), "item")),
                 _ => fields_text(data, fields),
             }
         }
@@ -171,7 +171,7 @@ fn content_text(content: &[ContentPart]) -> Option<String> {
     let counts = PART_KINDS.iter().map(|kind| (count_kind(kind), kind));
     let texts: Vec<_> = counts
         .filter(|(count, _)| *count > 0)
-        .map(|(count, kind)| count_text(count, kind))
+        .map(|(count, kind)| format_count(count, kind))
         .collect();
     (!texts.is_empty()).then(|| texts.join(", "))
 }
@@ -183,10 +183,6 @@ fn part_kind(part: &ContentPart) -> &'static str {
         ContentPart::Audio { .. } => "sound",
         ContentPart::Resource { .. } | ContentPart::Embedded(_) => "resource",
     }
-}
-
-fn count_text(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// Formats a size with at most one decimal, such as `1.5 KiB`.

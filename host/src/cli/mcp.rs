@@ -29,7 +29,7 @@ use super::{
     exit::{CommandFailure, ExitStatus},
     mcp_servers::{self, McpServerCommand},
     observers::CallObservers,
-    output::CliOutput,
+    output::{CliOutput, format_count},
     plugin_reload::PluginReloader,
     serving::{StopSignals, keep_served_plugins},
     setup, telemetry,
@@ -222,12 +222,12 @@ fn read_token(file: &Path) -> Result<Secret, CommandFailure> {
 }
 
 fn print_start(server: &McpServer, endpoint: Option<&HttpEndpoint>, out: &CliOutput) {
+    let tools = format_count(server.tool_count(), "tool");
     if let Some(address) = endpoint.and_then(|endpoint| endpoint.listener.local_addr().ok()) {
-        let count = server.tool_count();
-        out.print_note(&format!("Serving {count} tools over MCP at http://{address}{HTTP_PATH}."));
+        out.print_note(&format!("Serving {tools} over MCP at http://{address}{HTTP_PATH}."));
         return;
     }
-    out.print_note(&format!("Serving {} tools over MCP on standard input.", server.tool_count()));
+    out.print_note(&format!("Serving {tools} over MCP on standard input."));
     if std::io::stdin().is_terminal() {
         out.print_hint("this command is for MCP clients, which start it; Ctrl-D ends it");
     }

@@ -29,7 +29,7 @@ use super::{
     connection::BrowserSignIn,
     exit::{CommandFailure, ExitStatus},
     observers::CallObservers,
-    output::CliOutput,
+    output::{CliOutput, format_count},
     plugin,
     policy::change::{self, PolicyChangeRequest},
     setup,
@@ -353,7 +353,7 @@ fn remove_server(
     let after = edit::remove_mcp_server(file, &before, name, &settings.env)?;
     let Some(after) = after else {
         let message = format!("{} has no [mcp.{name}]", file.display());
-        let failure = CommandFailure::new(ExitStatus::Failed, message);
+        let failure = CommandFailure::new(ExitStatus::Usage, message);
         return Err(failure.with_hint("list the servers with `sallyport mcp list`"));
     };
     forget_tools(settings, name);
@@ -450,7 +450,7 @@ async fn check_server(
 ) -> Result<ExitStatus, CommandFailure> {
     if !settings.mcp_servers.contains_key(name) {
         let failure =
-            CommandFailure::new(ExitStatus::Failed, format!("there is no MCP server {name}"));
+            CommandFailure::new(ExitStatus::Usage, format!("there is no MCP server {name}"));
         return Err(failure.with_hint("list the servers with `sallyport mcp list`"));
     }
     forget_tools(settings, name);
@@ -480,7 +480,7 @@ fn print_server(entry: &RegisteredPlugin, out: &CliOutput) -> Result<ExitStatus,
     for note in entry.notes() {
         out.print_warning(&text::escape_line(&note));
     }
-    out.print_line(&format!("{name} has {} tools.", entry.tools().len()));
+    out.print_line(&format!("{name} has {}.", format_count(entry.tools().len(), "tool")));
     match entry.availability().problem_and_hint(name) {
         None => Ok(ExitStatus::Done),
         Some((problem, hint)) => {

@@ -8,7 +8,7 @@ use std::{
 use sallyport_contract::text;
 use sallyport_runtime::HostNotice;
 
-use super::output::CliOutput;
+use super::output::{CliOutput, format_count};
 
 /// Waits shorter than this are not reported.
 const SILENT_WAIT: Duration = Duration::from_millis(400);
@@ -64,7 +64,7 @@ impl NoticePrinter {
             Some(columns) => {
                 text::escape_excerpt(&progress_text(counts, waiting), columns.saturating_sub(2))
             }
-            None => format!("Preparing {} (once) …", plugin_count(counts.1)),
+            None => format!("Preparing {} (once) …", format_count(counts.1, "plugin")),
         };
         if self.out.stderr_is_terminal && shown.as_ref() != Some(&line) {
             self.out.set_status(Some(&line));
@@ -77,12 +77,8 @@ impl NoticePrinter {
 
 /// The progress, with the plugins that are being compiled.
 fn progress_text((done, total): (usize, usize), waiting: &[String]) -> String {
-    let count = plugin_count(total);
+    let count = format_count(total, "plugin");
     format!("Preparing {count} (once): {done} of {total}, {} …", waiting.join(", "))
-}
-
-fn plugin_count(count: usize) -> String {
-    if count == 1 { "1 plugin".to_owned() } else { format!("{count} plugins") }
 }
 
 /// Prints a notice that is not about progress.

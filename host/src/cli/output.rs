@@ -8,6 +8,7 @@
 //! No method here fails. `finish` reports lost output once, at the end of the program.
 
 use std::{
+    fmt,
     io::{self, IsTerminal},
     os::fd::AsFd,
     sync::{LazyLock, Mutex, MutexGuard, PoisonError},
@@ -332,8 +333,8 @@ impl CliOutput {
 }
 
 /// A number of things, by the name of one: `1 session`, `2 sessions`.
-pub(super) fn format_count(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+pub(super) fn format_count<N: fmt::Display + PartialEq + From<u8>>(count: N, what: &str) -> String {
+    if count == N::from(1) { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// Escapes sentences, each line after an indent.

@@ -10,6 +10,8 @@ use sallyport_runtime::{
 };
 use sallyport_terminal::listing::ListRow;
 
+use super::output::format_count;
+
 /// The names of the columns of [`table_row`].
 pub(super) const COLUMNS: [&str; 7] =
     ["plugin", "works", "tools", "net", "files", "other", "missing"];
@@ -40,8 +42,7 @@ pub(super) fn short_table_row(
     let manifest = entry.manifest();
     let missing = match permissions.missing.len() {
         0 => String::new(),
-        1 => "1 request".to_owned(),
-        count => format!("{count} requests"),
+        count => format_count(count, "request"),
     };
     ListRow::new([
         permissions.plugin.to_string(),

@@ -28,7 +28,7 @@ use super::{
     consent,
     exit::{CommandFailure, ExitStatus},
     observers::CallObservers,
-    output::CliOutput,
+    output::{CliOutput, format_count},
     plugin_reload::PluginReloader,
     serve_certificate::{keep_current, read_certificate},
     serving::{StopSignals, keep_served_plugins},
@@ -166,7 +166,8 @@ fn print_addresses(
     out: &CliOutput,
 ) {
     let scheme = if has_tls { "https" } else { "http" };
-    out.print_note(&format!("Serving {tool_count} tools at {scheme}://{address}/v1."));
+    let tools = format_count(tool_count, "tool");
+    out.print_note(&format!("Serving {tools} at {scheme}://{address}/v1."));
     let origin = args.origin.as_ref().map_or(format!("{scheme}://{address}"), ToString::to_string);
     out.print_note(&format!("The console is at {origin}/console."));
     if !has_tls && !address.ip().is_loopback() && !origin.starts_with("https://") {

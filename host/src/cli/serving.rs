@@ -9,7 +9,7 @@ use tokio::signal::unix::SignalKind;
 use super::{
     exit::ExitStatus,
     interrupt::SignalListener,
-    output::CliOutput,
+    output::{CliOutput, format_count},
     plugin_reload::{PluginReload, PluginReloader},
     setup,
     start_pages::release_start_pages,
@@ -41,7 +41,7 @@ fn print_reload(reload: &PluginReload, host: &Host, tool_count: usize, out: &Cli
                 setup::print_load_problems(&host.registry(), out);
             }
             if reload.is_different() {
-                out.print_note(&format!("Plugins reloaded: {tool_count} tools."));
+                out.print_note(&format!("Plugins reloaded: {}.", format_count(tool_count, "tool")));
             }
         }
         Err(failure) => out.print_warning(&format!("the plugins stay as they were: {failure}")),

@@ -16,7 +16,7 @@ use super::{
     args::{OutputArgs, OutputFormat},
     completion::NameKind,
     exit::{CommandFailure, ExitStatus},
-    output::CliOutput,
+    output::{CliOutput, format_count},
     setup,
 };
 
@@ -107,7 +107,7 @@ fn list_owners(owners: &[StateOwner], format: OutputFormat, out: &CliOutput) {
         return out.print_json(&owners.iter().map(about).collect());
     }
     let row = |kept: &StateOwner| {
-        let size = format!("{}, {} bytes", format_key_count(kept.keys), kept.bytes);
+        let size = format!("{}, {} bytes", format_count(kept.keys, "key"), kept.bytes);
         ListRow::new([kept.owner.plugin.as_str(), &size])
     };
     out.print_list(&owners.iter().map(row).collect::<Vec<_>>());
@@ -182,12 +182,8 @@ async fn clear_state(
         Some(key) if state.delete(&owner, key).await? => 1,
         Some(key) => return Err(missing_key_failure(plugin, key)),
     };
-    out.print_line(&format!("Deleted {}.", format_key_count(count as u64)));
+    out.print_line(&format!("Deleted {}.", format_count(count, "key")));
     Ok(())
-}
-
-fn format_key_count(keys: u64) -> String {
-    if keys == 1 { "1 key".to_owned() } else { format!("{keys} keys") }
 }
 
 fn missing_key_failure(plugin: &PluginName, key: &str) -> CommandFailure {

@@ -10,15 +10,15 @@ fn a_server_is_added_checked_listed_and_removed() {
     let home = home("good", "").config("# mine\n").policy("");
     let program = home.path("server.py").display().to_string();
     let add = ["mcp", "add", "fake", "--yes", "--", &program, "good"];
-    home.run(&add).ended(0).answers(&["[mcp.fake]", "process = true", "fake.echo", "has 1 tools"]);
+    home.run(&add).ended(0).answers(&["[mcp.fake]", "process = true", "fake.echo", "has 1 tool."]);
     home.run(&add).ended(2).remarks(&["there is an MCP server fake already"]);
     home.run(&["mcp", "list"]).ended(0).answers(&["fake", "ready", "server.py good"]);
     home.run(&["mcp", "list", "--output", "json"]).ended(0).answers(&["\"tools\": 1"]);
     home.run(&["tool", "list"]).ended(0).answers(&["fake.echo"]);
     home.run(&["mcp", "remove", "fake"]).ended(0).remarks(&["[plugin.fake]"]);
     assert_eq!(fs::read_to_string(home.path("sallyport.toml")).unwrap(), "# mine\n");
-    home.run(&["mcp", "remove", "fake"]).ended(1).remarks(&["has no [mcp.fake]"]);
-    home.run(&["mcp", "check", "fake"]).ended(1).remarks(&["there is no MCP server fake"]);
+    home.run(&["mcp", "remove", "fake"]).ended(2).remarks(&["has no [mcp.fake]"]);
+    home.run(&["mcp", "check", "fake"]).ended(2).remarks(&["there is no MCP server fake"]);
     home.run(&["mcp", "list"]).ended(0).remarks(&["No MCP servers"]);
 }
 

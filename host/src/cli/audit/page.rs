@@ -10,8 +10,9 @@ use sallyport_store::{AuditEntry, AuditRecord};
 
 use super::{
     report::{AuditReport, TimelinePeriod, ToolTotals},
-    table::{count_text, record_details, result_text, subject_text, time_text, unreadable_text},
+    table::{record_details, result_text, subject_text, time_text, unreadable_text},
 };
+use crate::cli::output::format_count;
 
 const STYLE: &str = include_str!("report.css");
 
@@ -72,7 +73,7 @@ fn moment(at_ms: u64) -> Markup {
 fn summary(report: &AuditReport) -> Markup {
     html! {
         p.faint { "Made at " (moment(report.made_at_ms)) " by Sallyport " (env!("CARGO_PKG_VERSION")) "." }
-        p { (count_text(report.entries.len()))
+        p { (format_count(report.entries.len(), "record"))
             @for condition in &report.conditions { ", " (foreign(condition)) }
             "."
         }

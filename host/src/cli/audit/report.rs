@@ -10,11 +10,11 @@ use sallyport_store::{
 use super::{
     args::AuditReportArgs,
     filter_from_args, page,
-    table::{answer_text, count_text, grant_answer_text, subject_text},
+    table::{answer_text, grant_answer_text, subject_text},
 };
 use crate::cli::{
     exit::{CommandFailure, ExitStatus},
-    output::CliOutput,
+    output::{CliOutput, format_count},
 };
 
 /// Most columns of the timeline. More do not fit a narrow screen.
@@ -95,7 +95,7 @@ pub(super) async fn write_report(
         false => atomic_file::create_file(&args.html, page.as_bytes()),
     };
     written.map_err(|error| write_failure(&args.html, &error))?;
-    let count = count_text(report.entries.len());
+    let count = format_count(report.entries.len(), "record");
     out.print_line(&format!("Wrote {count} to {}.", args.html.display()));
     if !report.verification.is_intact() {
         out.print_warning("the audit is not intact: `sallyport audit verify` shows where");

@@ -99,11 +99,6 @@ pub(super) fn grant_answer_text(answer: UserAnswer, grants: &[AuditGrant]) -> St
     format!("{}{grants}", answer_text(answer))
 }
 
-/// A number of records, such as `1 record`.
-pub(super) fn count_text(records: usize) -> String {
-    if records == 1 { "1 record".to_owned() } else { format!("{records} records") }
-}
-
 /// A time to the second, in UTC, such as `2026-01-31 12:00:00Z`.
 pub(super) fn time_text(at_ms: u64) -> String {
     let at = i64::try_from(at_ms / 1000).ok().and_then(|at| Timestamp::from_second(at).ok());

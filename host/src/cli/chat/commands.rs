@@ -314,7 +314,7 @@ fn help_lines(entry: Option<&'static slash::SlashCommandEntry>) -> Vec<StyledLin
 fn format_usage(usage: &TurnUsage) -> String {
     let cost = usage.cost.map_or_else(|| "price not known".to_owned(), format_dollars);
     let (answers, calls) =
-        (format_count(usage.answers.into(), "answer"), format_count(usage.calls.into(), "call"));
+        (format_count(usage.answers, "answer"), format_count(usage.calls, "call"));
     format!("{} tokens, {cost}, {answers}, {calls}", total_tokens(&usage.tokens))
 }
 

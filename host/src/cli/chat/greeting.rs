@@ -15,6 +15,7 @@ use super::{
 use crate::cli::{
     call_display,
     call_lines::{COMPLETED_MARK, INCOMPLETE_MARK},
+    output::format_count,
     setup,
 };
 
@@ -27,10 +28,7 @@ const EXCERPT_CHARS_MAX: usize = 400;
 impl InteractiveChat<'_> {
     pub(super) async fn show_welcome(&mut self) {
         self.keyboard.set_completion_names(self.completion_vocabulary());
-        let tools = match self.roles.registry().tools().len() {
-            1 => "1 tool".to_owned(),
-            count => format!("{count} tools"),
-        };
+        let tools = format_count(self.roles.registry().tools().len(), "tool");
         let name = self.model.name();
         self.view.print_lines(&note_lines(&format!(
             "{name} · {tools} · /help for help, Ctrl-D to leave"

@@ -26,7 +26,7 @@ use crate::cli::{
     exit::{CommandFailure, ExitStatus},
     file_attachments, interrupt,
     observers::CallObservers,
-    output::CliOutput,
+    output::{CliOutput, format_count},
     plugin_reload::{PluginReload, PluginReloader},
     run,
     setup::{self, PluginsOfSession, SessionHost},
@@ -117,9 +117,9 @@ async fn run_session(
 ) -> Result<ExitStatus, CommandFailure> {
     let prepared = host.prepare_session(spec)?;
     out.print_note(&format!(
-        "{} · {} tools · /help for help, Ctrl-D to leave",
+        "{} · {} · /help for help, Ctrl-D to leave",
         prepared.parts.model.name(),
-        host.tools().len()
+        format_count(host.tools().len(), "tool")
     ));
     let (mut session, mut events) = host.start_session(prepared)?;
     let timekeeper = host.start_timekeeper();

@@ -16,6 +16,7 @@ use super::{
     interactive::{InteractiveChat, NextAction},
     view::{self, note_lines},
 };
+use crate::cli::output::format_count;
 
 /// Most paths of one call that are shown. The rest is counted.
 const PATHS_SHOWN_MAX: usize = 20;
@@ -90,7 +91,7 @@ impl InteractiveChat<'_> {
         });
         self.show_lines(&failures.collect::<Vec<_>>());
         let done = count - failed.len();
-        self.show_lines(&note_lines(&format!("Put back: {}.", format_paths(done))));
+        self.show_lines(&note_lines(&format!("Put back: {}.", format_count(done, "path"))));
     }
 }
 
@@ -138,7 +139,7 @@ fn list_lines(paths: &[PathRestoration]) -> Vec<StyledLine> {
     let mut lines: Vec<_> = paths.iter().take(PATHS_SHOWN_MAX).flat_map(path_lines).collect();
     let more = paths.len().saturating_sub(PATHS_SHOWN_MAX);
     if more > 0 {
-        lines.extend(note_lines(&format!("… and {} more", format_paths(more))));
+        lines.extend(note_lines(&format!("… and {} more", format_count(more, "path"))));
     }
     lines
 }
@@ -176,8 +177,4 @@ fn difference_lines(current: Option<&[u8]>, kept: &[u8]) -> Vec<StyledLine> {
             note_lines(&format!("{now} bytes now, {} bytes before", kept.len()))
         }
     }
-}
-
-fn format_paths(count: usize) -> String {
-    if count == 1 { "1 path".to_owned() } else { format!("{count} paths") }
 }

@@ -14,7 +14,10 @@ use super::{
     SetupContext,
     prompts::{self, TypedAnswer},
 };
-use crate::cli::exit::{CommandFailure, ExitStatus};
+use crate::cli::{
+    exit::{CommandFailure, ExitStatus},
+    output::format_count,
+};
 
 /// Longest wait for a server on this machine. One that runs answers at once.
 const LOCAL_TIME_MAX: Duration = Duration::from_secs(2);
@@ -96,10 +99,7 @@ async fn describe_provider(
     if definition.name == OLLAMA
         && let Some(count) = count_local_models(settings).await
     {
-        let note = match count {
-            1 => "runs here, with 1 model".to_owned(),
-            count => format!("runs here, with {count} models"),
-        };
+        let note = format!("runs here, with {}", format_count(count, "model"));
         return ListedProvider { definition, is_ready: count > 0, note };
     }
     let note = match definition.key_variables.is_empty() {

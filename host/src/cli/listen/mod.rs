@@ -30,7 +30,7 @@ use super::{
     call_display,
     exit::{CommandFailure, ExitStatus},
     observers::CallObservers,
-    output::CliOutput,
+    output::{CliOutput, format_count},
     plugin_reload::{PluginReload, PluginReloader},
     setup::{self, PluginsOfSession, SessionHost},
 };
@@ -193,7 +193,8 @@ fn report_session_result(
 /// Prints the model, the tools and the addresses.
 fn print_overview(participants: &Participants, model: &str, host: &Host, out: &CliOutput) {
     let end = if std::io::stdin().is_terminal() { " · Ctrl-C to leave" } else { "" };
-    out.print_note(&format!("{model} · {} tools{end}", host.registry().tools().len()));
+    let tools = format_count(host.registry().tools().len(), "tool");
+    out.print_note(&format!("{model} · {tools}{end}"));
     for address in participants.address_lines() {
         out.print_note(&address);
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::super::{
     args::OutputFormat,
     exit::{CommandFailure, ExitStatus},
-    output::CliOutput,
+    output::{CliOutput, format_count},
 };
 
 /// Width of the bars in the list, in columns.
@@ -69,7 +69,7 @@ pub(super) async fn search_sessions(
 /// with the title below. The bar compares its tokens with those of the session that used the most.
 fn session_row(session: &StoredSession, most_tokens: u64) -> ListRow {
     let StoredSession { id, title, model, used, .. } = session;
-    let turns = if used.turns == 1 { "1 turn".into() } else { format!("{} turns", used.turns) };
+    let turns = format_count(used.turns, "turn");
     let cost = used.cost_micro_usd.map(|cost| format!("${:.4}", cost as f64 / 1e6));
     let moment = format_utc_time(session.updated_ms);
     let bar = bar_text(used.tokens, most_tokens, BAR_COLUMNS);

@@ -149,5 +149,5 @@ async fn prune_sessions(
 }
 
 fn format_sessions(sessions: usize) -> String {
-    format_count(sessions as u64, "session")
+    format_count(sessions, "session")
 }
