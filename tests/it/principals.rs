@@ -13,7 +13,9 @@ use sallyport_contract::{
     ApprovalAnswer, ApprovalRequest, BoxFuture, Consent, Principal, RequestedCall,
 };
 use sallyport_runtime::{
-    HostOptions, history,
+    HostOptions,
+    gate::now_ms,
+    history,
     session::{
         self, ModelHandle, OpenedSession, SessionConfig, SessionError, SessionOverrides,
         SessionSelector, SessionSpec,
@@ -165,6 +167,23 @@ fn no_way_leads_one_user_to_the_session_of_another() {
         let hits = wait(sessions.search_records(&user.user, "secret", 9)).unwrap();
         assert_eq!(hits.iter().map(|hit| &hit.session_id).collect::<Vec<_>>(), [id]);
     }
+}
+
+/// It stayed claimed until its last sign of life was too old.
+#[test]
+fn a_session_that_was_opened_and_never_started_is_free_again() {
+    let tools = Tools::of(&Home::new());
+    let [ann, _] = users();
+    let id = begin(&tools, &ann, "hello");
+    let (store, limits) = (tools.host.store(), tools.settings.sessions);
+    let is_open = || tools.wait(store.presence.is_open(&id, now_ms())).unwrap();
+    let selector = SessionSelector::Named(id.clone());
+    tools.wait(async {
+        let opened = session::open_session(store, limits, &ann, &selector).await.unwrap();
+        assert!(store.presence.is_open(&id, now_ms()).await.unwrap());
+        drop(opened);
+    });
+    until_so("the session is free", || !is_open());
 }
 
 #[test]

@@ -14,12 +14,10 @@ use sallyport_contract::{CallReport, Outcome};
 use sallyport_runtime::{
     HostSession,
     config::{ChosenModel, HostSettings, ModelChoice},
-    gate::now_ms,
     history::Supersession,
     session::{Events, ModelHandle, SessionConfig, SessionSelector, SessionSpec, open_session},
 };
 use sallyport_session::{FrontEndCommand, SessionActivity, SessionEvent, SessionHandle};
-use sallyport_store::{SessionClaim, SessionPresence};
 use serde::Deserialize;
 
 use crate::{
@@ -72,13 +70,6 @@ pub(crate) struct ServedSession {
 struct SessionState {
     activity: SessionActivity,
     last_use: Instant,
-}
-
-/// The claim of a session that existed before: no other service with the same store runs it.
-struct SessionClaimGuard {
-    presence: Arc<dyn SessionPresence>,
-    id: String,
-    is_held: bool,
 }
 
 /// A session that has started, with what ends it.
@@ -165,7 +156,6 @@ impl Service {
         let own_max = self.host.registry().gate().sessions_max(&user.name).await;
         let own_max = own_max.map(|max| usize::try_from(max).unwrap_or(usize::MAX));
         let session_use = self.limits.sessions.begin_use_within(&user.name, own_max)?;
-        let claim = self.claim_session(user, &selector).await?;
         let started = self.start_session(user, wanted, &selector).await?;
         let session = Arc::new(ServedSession {
             id: started.host_session.session_id.clone(),
@@ -179,29 +169,13 @@ impl Service {
             }),
         });
         self.sessions.sessions().insert(session.id.clone(), Arc::clone(&session));
-        let feed = keep_events(Arc::clone(self), Arc::clone(&session), started, claim);
+        let feed = keep_events(Arc::clone(self), Arc::clone(&session), started);
         tokio::spawn(async move {
             feed.await;
             // A stream can hold the session longer, and takes no place of it.
             drop(session_use);
         });
         Ok((session, true))
-    }
-
-    /// Claims a session that exists, so that no other service with the same store runs it too.
-    async fn claim_session(
-        &self,
-        user: &ServiceUser,
-        selector: &SessionSelector,
-    ) -> Result<Option<SessionClaimGuard>, Problem> {
-        let SessionSelector::Named(id) = selector else { return Ok(None) };
-        let presence = Arc::clone(&self.host.store().presence);
-        match presence.claim_session(&user.name, id, now_ms()).await? {
-            SessionClaim::Claimed => {
-                Ok(Some(SessionClaimGuard { presence, id: id.clone(), is_held: true }))
-            }
-            SessionClaim::OpenElsewhere => Err(session_elsewhere()),
-        }
     }
 
     async fn start_session(
@@ -240,28 +214,6 @@ impl Service {
     }
 }
 
-impl SessionClaimGuard {
-    /// Gives the claim up, so that another service may open the session.
-    async fn release(mut self) {
-        self.is_held = false;
-        // Without the store, the claim ends with this program.
-        let _ = self.presence.mark_closed(&self.id).await;
-    }
-}
-
-impl Drop for SessionClaimGuard {
-    /// Gives the claim up when the session was not opened, or its client did not wait for it.
-    fn drop(&mut self) {
-        if !self.is_held {
-            return;
-        }
-        let (presence, id) = (Arc::clone(&self.presence), std::mem::take(&mut self.id));
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { presence.mark_closed(&id).await });
-        }
-    }
-}
-
 /// The model that a client wants. It is one of the operator's, because any other name would be
 /// asked for with the operator's key.
 fn chosen_model(settings: &HostSettings, name: Option<&str>) -> Result<ChosenModel, Problem> {
@@ -277,12 +229,7 @@ fn chosen_model(settings: &HostSettings, name: Option<&str>) -> Result<ChosenMod
 }
 
 /// Keeps the events of a session until it ends.
-async fn keep_events(
-    service: Arc<Service>,
-    session: Arc<ServedSession>,
-    started: StartedSession,
-    claim: Option<SessionClaimGuard>,
-) {
+async fn keep_events(service: Arc<Service>, session: Arc<ServedSession>, started: StartedSession) {
     let StartedSession { mut host_session, mut events, mut supersession } = started;
     let mut is_superseded = false;
     loop {
@@ -304,9 +251,6 @@ async fn keep_events(
         }
     }
     host_session.stop_listening().await;
-    if let Some(claim) = claim {
-        claim.release().await;
-    }
     service.host.registry().end_session(&session.id).await;
     service.sessions.sessions().remove(&session.id);
     session.log.end();

@@ -3,6 +3,7 @@
 //! [`Host::session`] starts a session. [`Host::prepare_session`] only assembles it, so that a front
 //! end can wrap a part, such as the model with a recorder, before it starts.
 
+mod claim;
 mod config;
 mod directory;
 mod model;
@@ -16,6 +17,7 @@ use sallyport_session::{FrontEndCommand, SessionEvent, SessionHandle, SessionPar
 use sallyport_store::StoreError;
 use tokio::sync::mpsc;
 
+use self::claim::SessionClaimGuard;
 pub(crate) use self::directory::{DirectoryGuard, SessionDirectory};
 pub use self::{
     config::{SessionConfig, SessionOverrides},
@@ -115,6 +117,8 @@ pub struct HostSession {
     subscription: Option<Subscription>,
     /// Keeps the session in the directory of the host. `None` if it has no host.
     directory_guard: Option<DirectoryGuard>,
+    /// Keeps other programs from resuming the session, if nothing else does.
+    claim: Option<SessionClaimGuard>,
 }
 
 /// The session that a front end wants.
@@ -137,6 +141,7 @@ pub struct PreparedSession {
     /// Its parts. A front end may wrap them.
     pub parts: SessionParts,
     directory_guard: DirectoryGuard,
+    claim: Option<SessionClaimGuard>,
     receives_notices: bool,
 }
 
@@ -158,7 +163,7 @@ impl Host {
     /// The model is a plugin that cannot be used, or the configuration is that of another user.
     pub fn prepare_session(&self, spec: SessionSpec<'_>) -> Result<PreparedSession, SessionError> {
         let SessionSpec { opened, config, model, answers_questions, receives_notices } = spec;
-        let OpenedSession { user, session_id, journal, past, is_stored, .. } = opened;
+        let OpenedSession { user, session_id, journal, past, is_stored, claim, .. } = opened;
         let mut options = config.session_options(&session_id);
         if options.user_id.as_ref() != Some(&user) {
             return Err(SessionError::OtherUser);
@@ -184,7 +189,7 @@ impl Host {
             recall: config.session_recall(&session_id, is_stored),
             options,
         };
-        Ok(PreparedSession { parts, directory_guard, receives_notices })
+        Ok(PreparedSession { parts, directory_guard, claim, receives_notices })
     }
 
     /// Starts a session that was prepared.
@@ -196,13 +201,17 @@ impl Host {
         &self,
         prepared: PreparedSession,
     ) -> Result<(HostSession, Events), SessionError> {
-        let PreparedSession { parts, directory_guard, receives_notices } = prepared;
+        let PreparedSession { parts, directory_guard, claim, receives_notices } = prepared;
         let user = parts.options.user_id.clone().unwrap_or_else(|| LOCAL_USER.to_owned());
         let (mut session, events) = HostSession::start_detached(parts)?;
         session.directory_guard = Some(directory_guard);
         if receives_notices {
             session.subscription =
                 Some(self.subscribe_session(&user, &session.session_id, &session.handle));
+            // The subscription marks the session as open until it ends.
+            claim.into_iter().for_each(SessionClaimGuard::hand_over);
+        } else {
+            session.claim = claim;
         }
         Ok((session, events))
     }
@@ -218,13 +227,19 @@ impl HostSession {
         let session_id = parts.options.session_id.clone();
         let (handle, events) =
             sallyport_session::spawn_session(parts).map_err(SessionError::Collision)?;
-        Ok((Self { session_id, handle, subscription: None, directory_guard: None }, events))
+        let session =
+            Self { session_id, handle, subscription: None, directory_guard: None, claim: None };
+        Ok((session, events))
     }
 
-    /// Stops the delivery of plugin messages. Those delivered until now are among the events.
+    /// Stops the delivery of plugin messages, and lets other programs resume the session. The
+    /// messages delivered until now are among the events.
     pub async fn stop_listening(&mut self) {
         if let Some(subscription) = self.subscription.take() {
             subscription.unsubscribe().await;
+        }
+        if let Some(claim) = self.claim.take() {
+            claim.release().await;
         }
     }
 

@@ -7,12 +7,11 @@ use std::path::PathBuf;
 
 use sallyport_contract::Principal;
 use sallyport_session::{Journal, MemoryJournal, RestoredSession, restore_session};
-use sallyport_store::{HostStore, SessionClaim, StoredSession};
+use sallyport_store::{HostStore, StoredSession};
 
-use super::SessionError;
+use super::{SessionError, claim::SessionClaimGuard};
 use crate::{
     config::SessionRetention,
-    gate::now_ms,
     history::{self, SessionOrigin, StoreJournal, Supersession},
     host::new_session_id,
 };
@@ -46,6 +45,8 @@ pub struct OpenedSession {
     pub is_stored: bool,
     /// Tells whether another process continues the session.
     pub supersession: Supersession,
+    /// Keeps other programs from resuming the session. A new one is known to nobody.
+    pub(super) claim: Option<SessionClaimGuard>,
 }
 
 /// Opens the selected session of a user and reads its history. The store is that of the host,
@@ -70,6 +71,7 @@ pub async fn open_session(
             past: RestoredSession::default(),
             is_stored: false,
             supersession: Supersession::never(),
+            claim: None,
         }),
         SessionSelector::New => Ok(begin_session(store, limits, user, current_folder())),
         SessionSelector::NewIn(folder) => {
@@ -116,7 +118,7 @@ pub fn current_folder() -> Option<String> {
 fn new_opened_session(user: &str, session_id: String, journal: StoreJournal) -> OpenedSession {
     let (user, past) = (user.to_owned(), RestoredSession::default());
     let (supersession, journal) = (journal.supersession(), Box::new(journal));
-    OpenedSession { user, session_id, journal, past, is_stored: true, supersession }
+    OpenedSession { user, session_id, journal, past, is_stored: true, supersession, claim: None }
 }
 
 fn begin_session(
@@ -137,15 +139,11 @@ async fn resume_session(
     limits: SessionRetention,
 ) -> Result<OpenedSession, SessionError> {
     let (user, id) = (&session.user, &session.id);
-    // Without the store, the session could not be saved anyway, of which the user is told.
-    let claim = store.presence.claim_session(user, id, now_ms()).await;
-    if matches!(claim, Ok(SessionClaim::OpenElsewhere)) {
-        return Err(SessionError::OpenElsewhere { id: id.clone() });
-    }
+    let claim = Some(SessionClaimGuard::claim(store, user, id).await?);
     // The program that had it open until now may have added records.
     let session = store.sessions.get(user, id).await?;
     let past = restore_session(history::read_records(store, &session).await?);
     let journal = StoreJournal::resume_session(store.clone(), &session, limits);
     let opened = new_opened_session(&session.user, session.id, journal);
-    Ok(OpenedSession { past, ..opened })
+    Ok(OpenedSession { past, claim, ..opened })
 }
