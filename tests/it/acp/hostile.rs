@@ -135,8 +135,8 @@ fn a_client_may_leave_at_any_moment() {
 
 #[test]
 fn a_client_that_leaves_in_a_turn_cancels_it_and_the_call_is_on_record() {
-    let model = OpenAi::start(vec![echo("c1", "x"), Reply::Text("done")]);
-    for way in ["close", "terminate"] {
+    for way in ["close", "terminate", "close the session and terminate"] {
+        let model = OpenAi::start(vec![echo("c1", "x"), Reply::Text("done")]);
         let home = asking_home(&model);
         let mut client = AcpClient::greeted(&home);
         let session = client.new_session("/");
@@ -147,6 +147,11 @@ fn a_client_that_leaves_in_a_turn_cancels_it_and_the_call_is_on_record() {
         let code = match way {
             "close" => client.close(),
             _ => {
+                if way != "terminate" {
+                    client.request("session/close", &json!({ "sessionId": session }));
+                    // The answer to what comes after it shows that the close has begun.
+                    client.ask("session/list", &json!({}));
+                }
                 client.signal(Signal::TERM);
                 client.ends()
             }

@@ -83,6 +83,8 @@ pub struct AcpServer {
 #[derive(Default)]
 struct SessionTable {
     sessions: HashMap<String, Arc<AcpSession>>,
+    /// Those that are closing, and some that have ended.
+    closing: Vec<Arc<AcpSession>>,
     is_stopping: bool,
 }
 
@@ -266,7 +268,14 @@ impl AcpServer {
             context_tokens: settings.chosen_model.context_tokens,
         };
         let session = new_session.start(prepared).map_err(|error| session_failure(&error))?;
-        self.table().sessions.insert(session.id().to_owned(), Arc::clone(&session));
+        let mut table = self.table();
+        if table.is_stopping {
+            table.closing.push(Arc::clone(&session));
+            drop(table);
+            session.begin_close();
+            return Err(RpcError::invalid_request("the program is stopping"));
+        }
+        table.sessions.insert(session.id().to_owned(), Arc::clone(&session));
         Ok(session)
     }
 
@@ -309,18 +318,18 @@ impl AcpServer {
 
     /// Ends a session. It can be loaded again.
     pub(crate) async fn close_session(&self, session_id: &str) -> Result<Value, RpcError> {
-        let session = self.table().sessions.remove(session_id).ok_or_else(session_not_open)?;
-        session.close().await;
+        let session = self.begin_close(session_id).ok_or_else(session_not_open)?;
+        session.wait_for_end().await;
         self.forget_client_servers(session_id).await;
         Ok(json!({}))
     }
 
     /// Removes a session for good.
     pub(crate) async fn delete_session(&self, session_id: &str) -> Result<Value, RpcError> {
-        let open = self.table().sessions.remove(session_id);
+        let open = self.begin_close(session_id);
         let was_open = open.is_some();
         if let Some(session) = open {
-            session.close().await;
+            session.wait_for_end().await;
             self.forget_client_servers(session_id).await;
         }
         match self.host.store().sessions.remove(LOCAL_USER, session_id).await {
@@ -329,6 +338,17 @@ impl AcpServer {
             Err(StoreError::SessionNotFound { .. }) if was_open => Ok(json!({})),
             Err(error) => Err(store_failure(&error)),
         }
+    }
+
+    /// Begins to close a session, which is not open from now on.
+    fn begin_close(&self, session_id: &str) -> Option<Arc<AcpSession>> {
+        let mut table = self.table();
+        let session = table.sessions.remove(session_id)?;
+        table.closing.retain(|closing| !closing.has_ended());
+        table.closing.push(Arc::clone(&session));
+        drop(table);
+        session.begin_close();
+        Some(session)
     }
 
     /// Sets one of the choices of a session.
@@ -364,22 +384,33 @@ impl AcpServer {
     /// Ends all sessions. The client has `time_max` to read the last updates; after that nothing is
     /// sent any more, and `ended` is cancelled.
     pub(crate) async fn stop(&self, ended: &CancellationToken, time_max: Duration) {
-        let sessions: Vec<_> = {
+        let open: Vec<_> = {
             let mut table = self.table();
             table.is_stopping = true;
-            table.sessions.drain().map(|(_, session)| session).collect()
+            table.sessions.keys().cloned().collect()
         };
-        sessions.iter().for_each(|session| session.begin_close());
+        for session_id in open {
+            self.begin_close(&session_id);
+        }
         let last_updates = async {
-            wait_for_all(&sessions).await;
+            self.wait_for_sessions().await;
             self.output.wait_until_written().await;
         };
         let _ = tokio::time::timeout(time_max, last_updates).await;
         ended.cancel();
-        let rest = wait_for_all(&sessions);
+        let rest = self.wait_for_sessions();
         if tokio::time::timeout(SESSIONS_END_TIME_MAX, rest).await.is_err() {
             let text = "some sessions did not end in time; their last records may be missing";
             self.host.notices()(HostNotice::Warning(text.to_owned()));
+        }
+    }
+
+    /// Waits until no session is being opened and all that are closing have ended.
+    async fn wait_for_sessions(&self) {
+        drop(self.opening.lock().await);
+        let closing = self.table().closing.clone();
+        for session in closing {
+            session.wait_for_end().await;
         }
     }
 
@@ -389,12 +420,6 @@ impl AcpServer {
 
     fn table(&self) -> MutexGuard<'_, SessionTable> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-async fn wait_for_all(sessions: &[Arc<AcpSession>]) {
-    for session in sessions {
-        session.wait_for_end().await;
     }
 }
 

@@ -249,12 +249,11 @@ impl AcpSession {
         }
     }
 
-    /// Ends the session, and waits until nothing of it runs.
-    pub(crate) async fn close(&self) {
-        self.begin_close();
-        self.wait_for_end().await;
+    pub(crate) fn has_ended(&self) -> bool {
+        *self.has_ended.borrow()
     }
 
+    /// Waits until nothing of the session runs.
     pub(crate) async fn wait_for_end(&self) {
         let mut has_ended = self.has_ended.clone();
         let _ = has_ended.wait_for(|has_ended| *has_ended).await;
