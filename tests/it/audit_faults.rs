@@ -1,4 +1,4 @@
-//! An audit that cannot be written for a while: it names nothing that was not done, and what waits
+//! A store that cannot be used for a while: its audit names nothing that was not done, and what waits
 //! for it continues afterwards.
 
 use std::{
@@ -10,14 +10,14 @@ use std::{
     time::Duration,
 };
 
-use sallyport_contract::async_trait;
+use sallyport_contract::{LOCAL_USER, async_trait};
 use sallyport_runtime::{
     HostNotice, HostOptions, NoticeSink,
     policy_change::{PolicyChangeError, record_change},
 };
 use sallyport_store::{
     AuditEntry, AuditFilter, AuditKind, AuditProblem, AuditStore, AuditVerification, AuditWriter,
-    HostStore, StoreError, audit::HostUser,
+    HostStore, OpenSession, SessionClaim, SessionPresence, StoreError, audit::HostUser,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -174,4 +174,65 @@ fn a_timer_that_could_not_be_recorded_once_never_fired_again() {
     let warnings = warnings.lock().unwrap();
     let told = warnings.iter().filter(|text| text.contains("is due and waits: ")).count();
     assert_eq!(told, 1, "{warnings:?}");
+}
+
+/// The open sessions of a store that is away at times.
+struct FaultyPresence(Arc<dyn SessionPresence>, Arc<Faults>);
+
+#[async_trait]
+impl SessionPresence for FaultyPresence {
+    async fn mark_open(&self, user: &str, session_id: &str, now_ms: u64) -> Result<(), StoreError> {
+        self.0.mark_open(user, session_id, now_ms).await
+    }
+
+    async fn claim_session(
+        &self,
+        user: &str,
+        session_id: &str,
+        now_ms: u64,
+    ) -> Result<SessionClaim, StoreError> {
+        self.0.claim_session(user, session_id, now_ms).await
+    }
+
+    async fn send_heartbeat(
+        &self,
+        user: &str,
+        session_id: &str,
+        now_ms: u64,
+    ) -> Result<SessionClaim, StoreError> {
+        self.0.send_heartbeat(user, session_id, now_ms).await
+    }
+
+    async fn mark_closed(&self, session_id: &str) -> Result<(), StoreError> {
+        self.0.mark_closed(session_id).await
+    }
+
+    async fn list_open(&self, now_ms: u64) -> Result<Vec<OpenSession>, StoreError> {
+        if self.1.is_full.load(Ordering::SeqCst) {
+            self.1.failures.fetch_add(1, Ordering::SeqCst);
+            return Err(StoreError::Full { path: "store".into() });
+        }
+        self.0.list_open(now_ms).await
+    }
+}
+
+#[test]
+fn a_reminder_that_cannot_be_posted_once_is_shown_later() {
+    let home = Home::new();
+    let faults = Arc::new(Faults::default());
+    let store = HostStore::open(&home.path("state")).unwrap();
+    let presence = Arc::new(FaultyPresence(Arc::clone(&store.presence), Arc::clone(&faults)));
+    let store = HostStore { presence, ..store };
+    let tools = Tools::opened(&home, |options| HostOptions { store: Some(store), ..options });
+    let report = tools.call("reminder.create", &json!({ "text": "tea", "when": "in 1 second" }));
+    assert!(data(&report)["id"].is_string(), "{report:?}");
+    faults.is_full.store(true, Ordering::SeqCst);
+    let timekeeper = tools.wait(async { tools.host.start_timekeeper() });
+    until_so("it is tried twice", || faults.failures.load(Ordering::SeqCst) > 1);
+    faults.is_full.store(false, Ordering::SeqCst);
+    let timers = || wait(tools.host.store().timers.all()).unwrap().len();
+    until_so("it is shown", || timers() == 0);
+    tools.wait(timekeeper.stop());
+    let batch = wait(tools.host.store().notices.take_batch(LOCAL_USER, "s", u64::MAX / 2));
+    assert_eq!(batch.unwrap().notices.len(), 1);
 }

@@ -114,11 +114,8 @@ impl TimekeeperState {
         match self.parts.notification_hub.post_notice(user, &notice, DeliveryTime::Immediate).await
         {
             Ok(()) => FiringResult::Done,
-            Err(error) => {
-                // The user has not seen the message, so it is repeated after a pause.
-                sleep(POLL_INTERVAL).await;
-                FiringResult::Refused(error.to_string(), None)
-            }
+            // The user has not seen the message, so it is repeated after a pause.
+            Err(error) => FiringResult::Delayed(error.to_string(), POLL_INTERVAL),
         }
     }
 

@@ -197,7 +197,7 @@ impl TimekeeperState {
     fn can_fire(&self, timer: &StoredTimer) -> bool {
         let plugin = &timer.owner.plugin;
         if internal::is_internal_plugin(plugin) {
-            return true;
+            return !self.is_delayed(timer);
         }
         match self.unavailable_reason(plugin).or_else(|| self.interval_violation(timer)) {
             None => {
