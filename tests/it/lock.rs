@@ -150,7 +150,10 @@ fn a_change_is_agreed_to_at_a_terminal() {
 #[test]
 fn a_broken_lock_is_not_taken_for_an_empty_one() {
     let home = home().file("sallyport.lock", "version = 1\nplugin = 7\n");
-    home.run(&ACT).ended(3).remarks(&["sallyport.lock is broken", "restore it"]);
+    home.run(&ACT)
+        .ended(3)
+        .remarks(&["sallyport.lock is broken: line 2: invalid", "restore it"])
+        .hides(&["\\n"]);
 }
 
 #[test]

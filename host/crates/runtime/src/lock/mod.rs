@@ -205,7 +205,7 @@ fn read_lock_file(path: &Path) -> Result<Pins, LockError> {
     };
     let broken = |message: String| LockError::Broken { path: path.to_owned(), message };
     let contents: LockFileContents =
-        toml::from_str(&text).map_err(|error| broken(error.to_string()))?;
+        toml::from_str(&text).map_err(|error| broken(syntax_message(&text, &error)))?;
     if contents.version != VERSION {
         return Err(broken(format!("its version {} is not {VERSION}", contents.version)));
     }
@@ -214,6 +214,12 @@ fn read_lock_file(path: &Path) -> Result<Pins, LockError> {
         Ok((name, pin))
     });
     entries.collect()
+}
+
+/// The place and the message, without the excerpt of several lines that the library adds.
+fn syntax_message(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    format!("line {}: {}", before.matches('\n').count() + 1, error.message())
 }
 
 fn write_lock_file(path: &Path, pins: &Pins) -> io::Result<()> {
