@@ -6,7 +6,9 @@
 use std::{
     collections::HashSet,
     io,
+    pin::Pin,
     sync::{Arc, Mutex as StdMutex, PoisonError},
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
@@ -24,7 +26,7 @@ use sallyport_runtime::bounded_lines::{BoundedLines, LineEnd};
 use serde_json::Value;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
-    sync::Mutex,
+    sync::{Mutex, OwnedMutexGuard},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -122,8 +124,8 @@ where
         let (output, ended) = (Arc::clone(&self.output), self.ended.clone());
         let write_error = self.write_error.clone();
         Box::pin(async move {
-            let write = write_message(&output, &message);
-            match tokio::time::timeout(TELL_TIME_MAX, write).await {
+            let sending = LineSending::begin(&output, &message);
+            match tokio::time::timeout(TELL_TIME_MAX, sending.finish()).await {
                 Ok(Ok(())) => return,
                 Ok(Err(error)) => write_error.set(error),
                 Err(_) => {}
@@ -193,10 +195,10 @@ where
             self.waiting.remove(&id);
             Arc::clone(&self.unread)
         });
-        let (output, ended) = (Arc::clone(&self.output), self.ended.clone());
-        let write_error = self.write_error.clone();
+        let sending = LineSending::begin(&self.output, &message);
+        let (ended, write_error) = (self.ended.clone(), self.write_error.clone());
         async move {
-            let sent = write_message(&output, &message).await;
+            let sent = sending.finish().await;
             drop(unread);
             sent.map_err(|error| {
                 let kind = error.kind();
@@ -252,15 +254,49 @@ fn begins_connection(request: &ClientRequest) -> bool {
     }
 }
 
-async fn write_message<W: AsyncWrite + Unpin>(
-    output: &Mutex<W>,
-    message: &TxJsonRpcMessage<RoleServer>,
-) -> io::Result<()> {
+/// A message that is being written. The library finishes it in a task of its own, and the client need
+/// not wait for that task: what the output takes at once is written before.
+struct LineSending<W> {
+    output: Arc<Mutex<W>>,
+    line: io::Result<Vec<u8>>,
+    begun: Option<(OwnedMutexGuard<W>, io::Result<usize>)>,
+}
+
+impl<W: AsyncWrite + Unpin> LineSending<W> {
+    /// Writes what the output takes without a wait. Until the message is finished, no other one is
+    /// written.
+    fn begin(output: &Arc<Mutex<W>>, message: &TxJsonRpcMessage<RoleServer>) -> Self {
+        let line = message_line(message);
+        let begun = match (&line, Arc::clone(output).try_lock_owned()) {
+            (Ok(line), Ok(mut output)) => {
+                // The rest is written with a waker of the task that finishes it.
+                let mut context = Context::from_waker(Waker::noop());
+                let written = match Pin::new(&mut *output).poll_write(&mut context, line) {
+                    Poll::Ready(written) => written,
+                    Poll::Pending => Ok(0),
+                };
+                Some((output, written))
+            }
+            _ => None,
+        };
+        Self { output: Arc::clone(output), line, begun }
+    }
+
+    async fn finish(self) -> io::Result<()> {
+        let line = self.line?;
+        let (mut output, written) = match self.begun {
+            Some((output, written)) => (output, written?),
+            None => (self.output.lock_owned().await, 0),
+        };
+        output.write_all(line.get(written..).unwrap_or_default()).await?;
+        output.flush().await
+    }
+}
+
+fn message_line(message: &TxJsonRpcMessage<RoleServer>) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
-    let mut output = output.lock().await;
-    output.write_all(&line).await?;
-    output.flush().await
+    Ok(line)
 }
 
 /// Parses a line. An error names the request if the line has its id.
@@ -295,6 +331,8 @@ fn parse_call(line: &[u8]) -> Option<RxJsonRpcMessage<RoleServer>> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncReadExt;
+
     use super::*;
 
     #[test]
@@ -322,6 +360,25 @@ mod tests {
         assert!(transport.admit_message(list(7)).is_err());
         answers.clear();
         assert!(transport.admit_message(list(7)).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_message_of_which_the_output_takes_a_part_at_once_stays_whole() {
+        let (output, mut reader) = tokio::io::duplex(7);
+        let mut transport =
+            LineTransport::new(tokio::io::empty(), output, CancellationToken::new());
+        let answer = |id| {
+            let error = ErrorData::internal_error("an answer", None);
+            TxJsonRpcMessage::<RoleServer>::error(error, Some(RequestId::Number(id)))
+        };
+        let [first, second] = [1, 2].map(|id| message_line(&answer(id)).unwrap());
+        let (sent_first, sent_second) = (transport.send(answer(1)), transport.send(answer(2)));
+        let mut read = vec![0; first.len() + second.len()];
+        let read_all = async { reader.read_exact(&mut read).await };
+        // The second one is finished first, and waits.
+        let ended = tokio::join!(sent_second, sent_first, read_all);
+        assert!(ended.0.is_ok() && ended.1.is_ok() && ended.2.is_ok());
+        assert_eq!(read, [first, second].concat());
     }
 
     #[test]
