@@ -1,12 +1,18 @@
 //! Calls: their results, their failures, and the way to end them.
 
+use std::{
+    io::{BufRead, BufReader, Write},
+    os::{fd::OwnedFd, unix::net::UnixStream},
+};
+
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{ALLOW, NET, asking_home, hostile_home, reason, recorded};
 use crate::support::{
     Home, McpClient,
-    patience::{until, until_so},
+    mcp::WITH_HANDSHAKE,
+    patience::{end_of, until, until_so},
 };
 
 /// A call that does not end by itself.
@@ -181,6 +187,34 @@ fn a_slow_call_reports_that_it_runs() {
     }
     client.signal(Signal::TERM);
     assert_eq!(client.ends(), 0);
+}
+
+/// As Node.js starts programs.
+#[test]
+fn a_client_may_connect_sockets_to_standard_input_and_output() {
+    let home = patient_home();
+    let (mut input, stdin) = UnixStream::pair().unwrap();
+    let (output, stdout) = UnixStream::pair().unwrap();
+    let mut child = home.start_with(&["mcp"], [stdin, stdout].map(OwnedFd::from));
+    let mut answers = BufReader::new(output).lines().map(|line| {
+        let answer: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        answer
+    });
+    let mut ask = |id: u64, method: &str, params: Value| {
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        writeln!(input, "{request}").unwrap();
+        let answer = answers.find(|answer| answer["id"] == id).unwrap();
+        assert!(answer["result"].is_object(), "{answer}");
+    };
+    let client = json!({ "name": "test", "version": "1" });
+    let hello =
+        json!({ "protocolVersion": WITH_HANDSHAKE, "capabilities": {}, "clientInfo": client });
+    ask(1, "initialize", hello);
+    let text = "x".repeat(500_000);
+    ask(2, "tools/call", json!({ "name": "hostile__echo", "arguments": { "text": text } }));
+    drop(input);
+    assert_eq!(end_of(&mut child, String::new).code(), Some(0));
+    assert!(answers.next().is_none(), "the output ends with the program");
 }
 
 #[test]

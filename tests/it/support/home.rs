@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::Write,
-    os::unix::fs::symlink,
+    os::{fd::OwnedFd, unix::fs::symlink},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::Arc,
@@ -216,6 +216,14 @@ impl Home {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).env_clear().envs(self.environment());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.current_dir(self.folder.path()).spawn().unwrap()
+    }
+
+    /// Starts the program with these as its standard input and output.
+    pub(crate) fn start_with(&self, args: &[&str], [stdin, stdout]: [OwnedFd; 2]) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sallyport"));
+        command.args(args).env_clear().envs(self.environment());
+        command.stdin(stdin).stdout(stdout).stderr(Stdio::null());
         command.current_dir(self.folder.path()).spawn().unwrap()
     }
 

@@ -1,8 +1,22 @@
 //! One connection over standard input and output.
 
-use std::{future::Future, io, sync::Arc, time::Duration};
+use std::{
+    fs::File,
+    future::Future,
+    io,
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::fs::MetadataExt,
+    },
+    sync::Arc,
+    time::Duration,
+};
 
 use rmcp::{service::serve_server_with_ct, transport::stdio_pipes};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::UnixStream,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{handler::McpConnection, server::McpServer, transport::LineTransport};
@@ -27,9 +41,28 @@ pub enum ConnectionEnd {
 
 /// Serves the client at standard input and output until it closes the input, or until `stop`.
 ///
-/// It returns when every call has ended and has its record.
+/// It returns when every call has ended and has its record. No thread waits for the client if it has
+/// connected pipes, or sockets, which clients in Node.js give to their servers.
 pub async fn serve_stdio(server: Arc<McpServer>, stop: impl Future<Output = ()>) -> ConnectionEnd {
-    let (input, output) = stdio_pipes();
+    match open_sockets() {
+        Ok((input, output)) => serve_streams(server, input, output, stop).await,
+        Err(_) => {
+            let (input, output) = stdio_pipes();
+            serve_streams(server, input, output, stop).await
+        }
+    }
+}
+
+async fn serve_streams<R, W>(
+    server: Arc<McpServer>,
+    input: R,
+    output: W,
+    stop: impl Future<Output = ()>,
+) -> ConnectionEnd
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     let ended = CancellationToken::new();
     let transport = LineTransport::new(input, output, ended.clone());
     let write_error = transport.write_error();
@@ -57,13 +90,44 @@ pub async fn serve_stdio(server: Arc<McpServer>, stop: impl Future<Output = ()>)
     write_error.take().map_or(end, ConnectionEnd::OutputFailed)
 }
 
-async fn serve_client(
+async fn serve_client<R, W>(
     connection: McpConnection,
-    transport: LineTransport<rmcp::transport::StdioReader, rmcp::transport::StdioWriter>,
+    transport: LineTransport<R, W>,
     closing: CancellationToken,
-) {
+) where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     // A client that leaves before its first request has ended the connection, and nothing else.
     if let Ok(running) = serve_server_with_ct(connection, transport, closing).await {
         let _ = running.waiting().await;
     }
+}
+
+/// Returns standard input and output as the sockets that they are.
+///
+/// # Errors
+///
+/// One of them is something else, or standard error is the same: a write to it must wait.
+fn open_sockets() -> io::Result<(UnixStream, UnixStream)> {
+    let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+    let file_number = |fd: BorrowedFd| {
+        let metadata = File::from(fd.try_clone_to_owned()?).metadata()?;
+        io::Result::Ok((metadata.dev(), metadata.ino()))
+    };
+    let number_of_stderr = file_number(stderr.as_fd()).ok();
+    let socket = |fd: BorrowedFd| {
+        if number_of_stderr == Some(file_number(fd)?) {
+            return Err(io::Error::from(io::ErrorKind::ResourceBusy));
+        }
+        let socket = std::os::unix::net::UnixStream::from(fd.try_clone_to_owned()?);
+        socket.local_addr()?;
+        Ok(socket)
+    };
+    let sockets = [socket(stdin.as_fd())?, socket(stdout.as_fd())?];
+    for socket in &sockets {
+        socket.set_nonblocking(true)?;
+    }
+    let [input, output] = sockets;
+    Ok((UnixStream::from_std(input)?, UnixStream::from_std(output)?))
 }
