@@ -72,8 +72,7 @@ impl PartialAnswer for CompletionAnswer {
 
     fn apply_whole(&mut self, mut answer: Value, on_delta: OnDelta<'_>) -> Result<(), AnswerError> {
         self.usage = read_usage(&answer["usage"]);
-        let finish = answer.pointer("/choices/0/finish_reason").and_then(Value::as_str);
-        self.finish = finish.map(str::to_owned);
+        self.finish = answer.pointer("/choices/0/finish_reason").and_then(read_finish);
         let message = answer.pointer_mut("/choices/0/message").map(Value::take);
         let Some(Value::Object(message)) = message else {
             return Err("there is no message in the answer".into());
@@ -122,14 +121,19 @@ impl PartialAnswer for CompletionAnswer {
     }
 }
 
+/// The reason why an answer ended. Some servers have an empty text in each piece until then.
+fn read_finish(reason: &Value) -> Option<String> {
+    reason.as_str().filter(|reason| !reason.is_empty()).map(str::to_owned)
+}
+
 impl CompletionAnswer {
     fn apply_choice(
         &mut self,
         choice: &mut Value,
         on_delta: OnDelta<'_>,
     ) -> Result<(), AnswerError> {
-        if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
-            self.finish = Some(reason.to_owned());
+        if let Some(reason) = choice.get("finish_reason").and_then(read_finish) {
+            self.finish = Some(reason);
         }
         let Some(Value::Object(mut delta)) = choice.get_mut("delta").map(Value::take) else {
             return Ok(());

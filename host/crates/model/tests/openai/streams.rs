@@ -13,7 +13,7 @@ const EVENTS: &str = "text/event-stream; charset=utf-8";
 /// The events of one answer: thinking, text beyond ASCII, two calls interleaved, usage.
 const ANSWER: &[&str] = &[
     r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":null,"reasoning_content":"hm"}}]}"#,
-    r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"Grüße"}}],"unknown":1}"#,
+    r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"Grüße"},"finish_reason":""}],"unknown":1}"#,
     r#"{"choices":[{"index":0,"delta":{"content":" 東京","tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"x","arguments":""}},{"index":1,"id":"b","function":{"name":"y"}}]}}]}"#,
     r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"k\":\"é\"}"}}]}}]}"#,
     r#"{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}"#,
@@ -29,7 +29,7 @@ fn written(events: &[&str], line_end: &str) -> Vec<u8> {
 /// The position of the event with the finish reason.
 fn said_all_at(answer: &[u8]) -> usize {
     let text = std::str::from_utf8(answer).unwrap();
-    let finish = text.find("finish_reason").unwrap();
+    let finish = text.rfind("finish_reason").unwrap();
     finish + text[finish..].find("\n\n").unwrap() + 2
 }
 
