@@ -4,6 +4,7 @@
 //! the arguments. Servers deviate: some omit the index, some give every call the same one, some
 //! repeat the name. This module decides which call a fragment belongs to.
 
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
 use super::merge::merge_fragment;
@@ -29,6 +30,14 @@ struct StreamedCall {
     extra: Map<String, Value>,
 }
 
+/// What tells to which call a fragment belongs.
+struct FragmentKey<'a> {
+    index: Option<u64>,
+    id: &'a str,
+    name: &'a str,
+    has_arguments: bool,
+}
+
 impl StreamedCallList {
     /// Adds one item of a delta's `tool_calls`. Returns the name of the call when it becomes known.
     pub(super) fn add_fragment(&mut self, fragment: Value) -> Result<Option<String>, AnswerError> {
@@ -39,11 +48,13 @@ impl StreamedCallList {
         let index = fragment.remove("index").and_then(|index| index.as_u64());
         let id = value_text(fragment.remove("id"));
         let name = value_text(function.get("name").cloned());
-        let call = self.find_or_add_call(index, &id, &name)?;
+        let arguments = value_text(function.get("arguments").cloned());
+        let key = FragmentKey { index, id: &id, name: &name, has_arguments: !arguments.is_empty() };
+        let call = self.find_or_add_call(key)?;
         let begun = (call.name.is_empty() && !name.is_empty()).then(|| name.clone());
         set_if_empty(&mut call.id, id);
         set_if_empty(&mut call.name, name);
-        call.arguments.push_str(&value_text(function.get("arguments").cloned()));
+        call.arguments.push_str(&arguments);
         merge_fragment(&mut call.extra, fragment);
         Ok(begun)
     }
@@ -53,30 +64,25 @@ impl StreamedCallList {
         self.0.into_iter().map(StreamedCall::into_value).collect()
     }
 
-    fn find_or_add_call(
-        &mut self,
-        index: Option<u64>,
-        id: &str,
-        name: &str,
-    ) -> Result<&mut StreamedCall, AnswerError> {
-        let position = match self.find_position(index, id, name) {
+    fn find_or_add_call(&mut self, key: FragmentKey<'_>) -> Result<&mut StreamedCall, AnswerError> {
+        let position = match self.find_position(&key) {
             Some(position) => position,
             None if self.0.len() == CALLS_MAX => {
                 return Err(format!("more than {CALLS_MAX} calls").into());
             }
             None => {
-                self.0.push(StreamedCall { index, ..StreamedCall::default() });
+                self.0.push(StreamedCall { index: key.index, ..StreamedCall::default() });
                 self.0.len() - 1
             }
         };
         Ok(&mut self.0[position])
     }
 
-    fn find_position(&self, index: Option<u64>, id: &str, name: &str) -> Option<usize> {
+    fn find_position(&self, key: &FragmentKey<'_>) -> Option<usize> {
+        let FragmentKey { index, id, name, .. } = *key;
         let find = |is_it: &dyn Fn(&StreamedCall) -> bool| self.0.iter().rposition(is_it);
         if index.is_some() {
-            find(&|call| call.index == index)
-                .filter(|&found| !self.0[found].is_other_call(id, name))
+            find(&|call| call.index == index).filter(|&found| !self.0[found].is_other_call(key))
         } else if !id.is_empty() {
             find(&|call| call.id == id)
         } else {
@@ -87,8 +93,19 @@ impl StreamedCallList {
 
 impl StreamedCall {
     /// Returns true if a fragment begins another call despite having this call's index.
-    fn is_other_call(&self, id: &str, name: &str) -> bool {
-        !name.is_empty() && !id.is_empty() && !self.id.is_empty() && id != self.id
+    fn is_other_call(&self, key: &FragmentKey<'_>) -> bool {
+        if key.name.is_empty() || self.name.is_empty() {
+            return false;
+        }
+        if !key.id.is_empty() {
+            return !self.id.is_empty() && key.id != self.id;
+        }
+        // Some servers repeat the name in each fragment of a call.
+        key.name != self.name || (key.has_arguments && self.has_all_arguments())
+    }
+
+    fn has_all_arguments(&self) -> bool {
+        serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok()
     }
 
     /// Returns true if a fragment without index and id continues this call.
@@ -169,6 +186,18 @@ mod tests {
                 { "index": 0, "function": { "arguments": "}" } },
             ]),
             &[("a", "x", "{}"), ("b", "x", "{}")],
+        );
+        // One index for all, and no ids.
+        check(
+            json!([
+                { "index": 0, "id": "", "function": f("x", "{\"a\":1}") },
+                { "index": 0, "id": "", "function": f("x", "{\"a\":2}") },
+                { "index": 0, "function": f("y", "{\"b\":") },
+                { "index": 0, "function": f("y", "{}") },
+                { "index": 0, "function": f("y", "}") },
+                { "index": 0, "function": f("y", "") },
+            ]),
+            &[("", "x", "{\"a\":1}"), ("", "x", "{\"a\":2}"), ("", "y", "{\"b\":{}}")],
         );
         // No index.
         check(
