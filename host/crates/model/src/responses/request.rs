@@ -185,10 +185,12 @@ fn provider_items<'a>(chat_message: &'a AssistantMessage, origin: &str) -> Optio
 }
 
 /// Returns the items that can be sent back. Our calls replace the provider's where they differ; the
-/// model's mistakes are repaired in ours.
+/// model's mistakes are repaired in ours. Thoughts at the end are left out: the provider refuses
+/// thoughts without what follows them, which an answer that was cut off does not have.
 fn replace_calls<'a>(items: &'a [Value], calls: &[ModelCallRequest]) -> Vec<Cow<'a, Value>> {
     let mut calls = calls.iter();
-    let items = items.iter().filter(|item| can_send_back(item)).map(|item| {
+    let end = items.iter().rposition(|item| !is_thought(item)).map_or(0, |last| last + 1);
+    let items = items[..end].iter().filter(|item| can_send_back(item)).map(|item| {
         let mut item = Cow::Borrowed(item);
         if let Some(call) = is_call(&item).then(|| calls.next()).flatten() {
             for (key, ours) in [("name", &call.name), ("arguments", &call.arguments)] {
@@ -200,6 +202,10 @@ fn replace_calls<'a>(items: &'a [Value], calls: &[ModelCallRequest]) -> Vec<Cow<
         item
     });
     items.collect()
+}
+
+fn is_thought(item: &Value) -> bool {
+    text_field(item, "type") == "reasoning"
 }
 
 fn is_call(item: &Value) -> bool {
@@ -214,7 +220,7 @@ fn can_send_back(item: &Value) -> bool {
         Some(Value::Array(parts)) => !parts.is_empty(),
         _ => false,
     };
-    text_field(item, "type") != "reasoning" || is_told("encrypted_content") || is_told("content")
+    !is_thought(item) || is_told("encrypted_content") || is_told("content")
 }
 
 fn assistant_items(chat_message: &AssistantMessage) -> Vec<Value> {

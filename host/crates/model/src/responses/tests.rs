@@ -86,6 +86,26 @@ fn answer() -> impl Strategy<Value = Value> {
     })
 }
 
+/// The provider refused every further request of the session.
+#[test]
+fn thoughts_at_the_end_of_an_answer_were_sent_back_alone() {
+    let endpoint = ModelEndpoint::new(ProviderProtocol::OpenAiResponses, "http://x", "m");
+    let provider = ProviderIdentity { name: "p".to_owned(), key: None };
+    let context = AnswerContext { provider: &provider, messages: &[], origin: endpoint.origin() };
+    let thought = json!({ "type": "reasoning", "id": "r", "encrypted_content": "sealed" });
+    let text = json!({ "type": "message", "role": "assistant",
+        "content": [{ "type": "output_text", "text": "hello" }] });
+    let answer = json!({ "status": "incomplete", "output": [thought, text, thought, thought] });
+    let reply = context.read_whole(ResponsesFormat.begin_answer(), answer, &mut |_| {});
+    let messages = [ChatMessage::Assistant(reply.unwrap().message)];
+    let request = ModelRequest { messages: &messages, ..ModelRequest::default() };
+    let body = ResponsesFormat.request_body(&endpoint, request, None);
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    let sent = body["input"].as_array().unwrap().iter();
+    let kinds: Vec<&str> = sent.filter_map(|item| item["type"].as_str()).collect();
+    assert_eq!(kinds, ["reasoning", "message"]);
+}
+
 proptest! {
     #[test]
     fn an_answer_goes_back_as_it_was_read(answer in answer()) {
