@@ -20,12 +20,10 @@ use crate::{
 /// Why an index cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PackageIndexError {
-    /// The address is not an http or https URL.
-    #[error("{address:?} is not the address of a package index")]
-    Address {
-        /// The configured address, without its password.
-        address: String,
-    },
+    /// The address is not an http or https URL. It is not shown: it may have a password, which cannot
+    /// be told from the rest of a text that is no URL, and plugins read the error.
+    #[error("the configured text is not the address of a package index")]
+    Address,
     /// The HTTP client cannot be created.
     #[error("{0}")]
     Client(String),
@@ -35,7 +33,7 @@ impl PackageIndexError {
     /// Returns how to fix it.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Address { .. } => Some("write it like https://packages.example.com/simple/"),
+            Self::Address => Some("write it like https://packages.example.com/simple/"),
             Self::Client(_) => None,
         }
     }
@@ -56,11 +54,8 @@ impl PackageIndex {
     ///
     /// The address is not an http or https URL, or the HTTP client cannot be created.
     pub fn open(address: &str, folder: PathBuf) -> Result<Self, PackageIndexError> {
-        let parsed = Url::parse(address).ok();
         let is_web = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
-        let base = parsed.clone().filter(is_web).ok_or_else(|| PackageIndexError::Address {
-            address: parsed.map(without_password).unwrap_or_else(|| address.to_owned()),
-        })?;
+        let base = Url::parse(address).ok().filter(is_web).ok_or(PackageIndexError::Address)?;
         let client =
             download::build_client(base.scheme() == "https").map_err(PackageIndexError::Client)?;
         let base = with_trailing_slash(base);
