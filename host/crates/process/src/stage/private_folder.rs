@@ -52,14 +52,23 @@ impl PrivateFolder {
         &self.path
     }
 
-    /// Returns its size on disk; [`u64::MAX`] if it contains too much to count.
+    /// Returns its size on disk; [`u64::MAX`] if it contains too much to count, or a folder that
+    /// cannot be read: its program can fill it all the same.
     pub(super) fn size_on_disk(&self) -> u64 {
         let mut folders = vec![(self.path.clone(), 0)];
         let (mut entries, mut bytes) = (0, 0_u64);
         while let Some((folder, depth)) = folders.pop() {
-            // A folder that is gone, or that the program closed, counts as empty.
-            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-                let Ok(about) = entry.metadata() else { continue };
+            let listed = match fs::read_dir(folder) {
+                Ok(listed) => listed,
+                Err(error) if is_gone(&error) => continue,
+                Err(_) => return u64::MAX,
+            };
+            for entry in listed.flatten() {
+                let about = match entry.metadata() {
+                    Ok(about) => about,
+                    Err(error) if is_gone(&error) => continue,
+                    Err(_) => return u64::MAX,
+                };
                 entries += 1;
                 bytes = bytes.saturating_add(about.blocks().saturating_mul(BLOCK_BYTES));
                 if entries > ENTRIES_MAX || depth > DEPTH_MAX {
@@ -115,6 +124,11 @@ impl PrivateFolder {
     }
 }
 
+/// Whether the program has removed a file, or put another one in its place, while it was counted.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 fn make_accessible(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, fs::Permissions::from_mode(PRIVATE))
 }
@@ -135,11 +149,15 @@ mod tests {
     }
 
     fn nest(at: &Path, levels: usize) {
+        nest_named(at, "d", levels);
+    }
+
+    fn nest_named(at: &Path, name: &str, levels: usize) {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY;
         let mut folder = openat(CWD, at, flags, Mode::empty()).unwrap();
         for _ in 0..levels {
-            mkdirat(&folder, "d", Mode::RWXU).unwrap();
-            folder = openat(&folder, "d", flags, Mode::empty()).unwrap();
+            mkdirat(&folder, name, Mode::RWXU).unwrap();
+            folder = openat(&folder, name, flags, Mode::empty()).unwrap();
         }
     }
 
@@ -149,6 +167,16 @@ mod tests {
         fill(scratch.path());
         scratch.remove().unwrap();
         assert_eq!(fs::read_dir(temporary.path()).unwrap().count(), 0);
+    }
+
+    /// It counted as empty.
+    #[test]
+    fn a_folder_that_cannot_be_read_had_no_size() {
+        let (_temporary, scratch) = scratch();
+        // Too deep for a path, which also root cannot read.
+        nest_named(scratch.path(), &"n".repeat(255), 17);
+        assert_eq!(scratch.size_on_disk(), u64::MAX);
+        scratch.remove().unwrap();
     }
 
     #[test]
