@@ -19,6 +19,9 @@ const PAGES_DEFAULT: u32 = 3;
 /// Most characters of a service's own message.
 const MESSAGE_CHARS_MAX: usize = 500;
 
+/// Longest text that names the next page. Services encode whole queries in it.
+const PAGE_TEXT_BYTES_MAX: usize = 16 << 10;
+
 /// Where services usually say what went wrong, and its code.
 const USUAL_MESSAGES: [&str; 5] =
     ["error.message", "error_description", "message", "errors.0.message", "error"];
@@ -214,7 +217,7 @@ impl NextPage {
         answer: &ServiceAnswer,
         body: &Value,
     ) -> Option<Url> {
-        let text = |path: &str| short_text(at_path(body, path)?).filter(|text| !text.is_empty());
+        let text = |path: &str| page_text(at_path(body, path)?);
         match self {
             Self::Link => request.url.join(&next_link(answer.link.as_deref()?)?).ok(),
             Self::Number(query) => {
@@ -291,16 +294,32 @@ fn short_text(value: &Value) -> Option<String> {
     }
 }
 
-/// The address with the relation "next" in the header `Link`.
+/// What names the next page: a text or a number. A longer one than any service has is none.
+fn page_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if (1..=PAGE_TEXT_BYTES_MAX).contains(&text.len()) => {
+            Some(text.clone())
+        }
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// The address with the relation "next" in the header `Link`. An address may have commas.
 fn next_link(header: &str) -> Option<String> {
-    header.split(',').find_map(|link| {
-        let (address, parameters) = link.trim().strip_prefix('<')?.split_once('>')?;
-        let is_next = parameters.split(';').any(|one| {
-            let one = one.trim().to_ascii_lowercase();
-            one == "rel=\"next\"" || one == "rel=next"
-        });
+    header.split('<').find_map(|link| {
+        let (address, parameters) = link.split_once('>')?;
+        let is_next = parameters.split([';', ',']).any(is_next_relation);
         is_next.then(|| address.to_owned())
     })
+}
+
+/// Whether a parameter of a link is `rel` with the word `next`.
+fn is_next_relation(parameter: &str) -> bool {
+    let Some((name, value)) = parameter.split_once('=') else { return false };
+    let mut relations = value.trim().trim_matches('"').split_whitespace();
+    name.trim().eq_ignore_ascii_case("rel")
+        && relations.any(|relation| relation.eq_ignore_ascii_case("next"))
 }
 
 /// The address with another value of its query.

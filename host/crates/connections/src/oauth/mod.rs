@@ -214,7 +214,8 @@ impl DeviceLogin {
     ) -> Result<TokenSet, OAuthError> {
         let lifetime = self.details.expires_in.map_or(time_max, Duration::from_secs).min(time_max);
         let deadline = Instant::now() + lifetime;
-        let mut interval = self.details.interval.map_or(DEVICE_INTERVAL, Duration::from_secs);
+        let interval = self.details.interval.map_or(DEVICE_INTERVAL, Duration::from_secs);
+        let mut interval = interval.min(time_max);
         let form = [
             ("grant_type", DEVICE_GRANT),
             ("device_code", self.details.device_code.as_str()),

@@ -11,8 +11,8 @@ use tokio::{
 use url::Url;
 
 use super::{
-    BrowserLogin, CallbackListener, OAuthError, ServiceHttp, TokenSet, refresh,
-    response::ServiceTokens,
+    BrowserLogin, CallbackListener, DeviceLogin, OAuthError, ServiceHttp, TokenSet, refresh,
+    response::{DeviceDetails, ServiceTokens},
 };
 use crate::{AuthConfig, Definition};
 
@@ -99,6 +99,19 @@ fn a_token_is_refreshed_ahead_of_its_end_and_no_earlier_than_a_tenth_of_its_life
         // A clock that was set back does not make it due.
         assert!(!set.is_due(NOW_MS - 3_600_000));
     }
+}
+
+/// The time of the next question was beyond what can be counted.
+#[tokio::test]
+async fn a_pause_without_end_made_a_device_sign_in_panic() {
+    let details: DeviceDetails = serde_json::from_value(json!({
+        "device_code": "d", "user_code": "u", "verification_uri": "https://x/", "interval": 1e19,
+    }))
+    .unwrap();
+    let http = ServiceHttp::new(false).unwrap();
+    let time_max = Duration::from_secs(1);
+    let finished = DeviceLogin { details }.finish(&mail_auth(), &http, time_max, || NOW_MS).await;
+    assert!(matches!(finished, Err(OAuthError::Refused(_))));
 }
 
 #[test]

@@ -136,7 +136,24 @@ type PagesCase<'a> = (&'a str, Vec<(&'a str, Value)>, &'a [&'a str], &'a str);
 fn pages_end_at_the_last_one_or_at_their_bound_and_stay_at_their_server() {
     let page = |items: &[u8], next: Value| ("", json!({"items": items, "next": next}));
     let token = r#"{"next": "next", "query": "page"}"#;
-    let cases: [PagesCase<'_>; 7] = [
+    let long = "t".repeat(2000);
+    let after_long = format!("/list?per=2&page={long}");
+    let cases: [PagesCase<'_>; 9] = [
+        (
+            token,
+            vec![page(&[1], json!(long)), page(&[2], Value::Null)],
+            &["/list?per=2", &after_long],
+            r#"{"has_more":false,"items":[1,2]}"#,
+        ),
+        (
+            r#"{"next": "link"}"#,
+            vec![
+                ("</list?ids=1,2&c=2>; title=\"a, b\"; rel=\"last next\"", json!({"items": [1]})),
+                ("</list?ids=1,2>; rel=\"prev\"", json!({"items": [2]})),
+            ],
+            &["/list?per=2", "/list?ids=1,2&c=2"],
+            r#"{"has_more":false,"items":[1,2]}"#,
+        ),
         (
             token,
             vec![page(&[1, 2], json!("t/2")), page(&[3], Value::Null)],
