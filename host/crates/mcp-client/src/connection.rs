@@ -254,9 +254,10 @@ impl ServerConnection {
             || self.service.peer().is_transport_closed()
     }
 
-    /// Whether the server has reported other tools since the last time.
-    pub fn take_changed_tools(&self) -> bool {
-        self.journal.take_changed_tools()
+    /// How often the server has reported other tools. A list that it was asked for at a lower count
+    /// is out of date.
+    pub fn tool_changes(&self) -> u64 {
+        self.journal.tool_changes()
     }
 
     /// Returns what happened besides answers since the last time: requests of the server that were

@@ -2,7 +2,7 @@
 
 use std::sync::{
     Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicU64, Ordering},
 };
 
 use rmcp::model::ElicitRequestParams;
@@ -33,7 +33,8 @@ pub(crate) struct ConnectionJournal {
     remarks: Mutex<Vec<String>>,
     questions: Mutex<Vec<AskedQuestion>>,
     fault: Mutex<Option<String>>,
-    tools_changed: AtomicBool,
+    /// How often the server has reported other tools.
+    tool_changes: AtomicU64,
     /// Cancelled when the connection is ended from this side while its messages go on.
     cut: CancellationToken,
 }
@@ -101,12 +102,12 @@ impl ConnectionJournal {
 
     /// Notes that the server has other tools now.
     pub(crate) fn note_changed_tools(&self) {
-        self.tools_changed.store(true, Ordering::Relaxed);
+        self.tool_changes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether the server has reported other tools since the last time.
-    pub(crate) fn take_changed_tools(&self) -> bool {
-        self.tools_changed.swap(false, Ordering::Relaxed)
+    /// How often the server has reported other tools.
+    pub(crate) fn tool_changes(&self) -> u64 {
+        self.tool_changes.load(Ordering::Relaxed)
     }
 }
 

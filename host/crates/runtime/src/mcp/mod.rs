@@ -216,8 +216,8 @@ impl McpServerPlugin {
             }
             error => error.to_string(),
         })?;
-        self.tool_file.write(&running.tools);
-        Ok(running.tools.clone())
+        let tools = running.current_tools(&self.tool_file).await;
+        tools.map(|tools| tools.to_vec()).map_err(|error| error.to_string())
     }
 
     /// Its tools, as its plugin has them.
@@ -290,7 +290,8 @@ impl McpServerPlugin {
         // Calls that run keep the old one until they end.
         slot.running = None;
         let start_time = self.settings.start_time.min(start_time_max);
-        match RunningServer::start(&self.stage, spec.clone(), start_time).await {
+        let started = RunningServer::start(&self.stage, spec.clone(), start_time, &self.tool_file);
+        match started.await {
             Ok(running) => {
                 let running = Arc::new(running);
                 slot.running = Some(Arc::clone(&running));
@@ -304,18 +305,11 @@ impl McpServerPlugin {
         }
     }
 
-    /// Whether a server offers the tools that were accepted. If not, the new ones are kept, so that
-    /// the user can compare and accept them.
-    async fn offers_accepted_tools(&self, running: &RunningServer) -> Result<bool, String> {
+    /// Whether a server offers the tools that were accepted.
+    async fn offers_accepted_tools(&self, running: &RunningServer) -> Result<bool, ServerError> {
         let Some(Ok(accepted)) = self.known.get() else { return Ok(false) };
-        let now = match running.connection.take_changed_tools() {
-            true => &running.connection.list_tools().await.map_err(|error| error.to_string())?,
-            false => &running.tools,
-        };
-        if now != accepted {
-            self.tool_file.write(now);
-        }
-        Ok(now == accepted)
+        let now = running.current_tools(&self.tool_file).await?;
+        Ok(*now == *accepted)
     }
 
     async fn run_in_slot(
@@ -364,6 +358,23 @@ impl McpServerPlugin {
         Outcome::Failed(CallFailure::new(FailureKind::AuthRequired, message)).into()
     }
 
+    /// The report of a call before which the server did not start, or did not list its tools.
+    fn not_ready_report(
+        &self,
+        authorizer: &PluginAuthorizer,
+        grant: &Grant,
+        error: McpStartError,
+    ) -> Result<CallReport, SignInRequired> {
+        match error {
+            McpStartError::Denied(denial) => Ok(denied_report(*denial)),
+            McpStartError::Server(ServerError::SignInRequired(_), _) => Err(SignInRequired),
+            McpStartError::Server(ServerError::PermissionMissing(scopes), _) => {
+                Ok(self.missing_permission_report(authorizer, &scopes))
+            }
+            error => Ok(outcome::not_started(grant, &error, &authorizer.redactor())),
+        }
+    }
+
     async fn run_signed_in(
         &self,
         authorizer: &Arc<PluginAuthorizer>,
@@ -376,19 +387,15 @@ impl McpServerPlugin {
         let policy = ServerPolicy { grant: &grant, proxies: proxies.as_deref() };
         let running = match self.connect(policy, credential, Duration::MAX).await {
             Ok(running) => running,
-            Err(McpStartError::Denied(denial)) => return Ok(denied_report(*denial)),
-            Err(McpStartError::Server(ServerError::SignInRequired(_), _)) => {
-                return Err(SignInRequired);
-            }
-            Err(McpStartError::Server(ServerError::PermissionMissing(scopes), _)) => {
-                return Ok(self.missing_permission_report(authorizer, &scopes));
-            }
-            Err(error) => return Ok(outcome::not_started(&grant, &error, &authorizer.redactor())),
+            Err(error) => return self.not_ready_report(authorizer, &grant, error),
         };
         match self.offers_accepted_tools(&running).await {
             Ok(true) => {}
             Ok(false) => return Ok(outcome::changed_tools(&self.name)),
-            Err(error) => return Ok(outcome::unavailable(&self.name, error)),
+            Err(error) => {
+                let error = McpStartError::Server(error, String::new());
+                return self.not_ready_report(authorizer, &grant, error);
+            }
         }
         let limit = self.settings.call_time.unwrap_or(Duration::MAX).min(grant.limits().time);
         let arguments = call.arguments().as_object().cloned().unwrap_or_default();

@@ -113,7 +113,7 @@ pub(super) fn changed_tools(plugin: &PluginName) -> CallReport {
 }
 
 /// The report of a call that could not be made. The model reads only that; the user reads why.
-pub(super) fn unavailable(plugin: &PluginName, detail: String) -> CallReport {
+fn unavailable(plugin: &PluginName, detail: String) -> CallReport {
     unavailable_outcome(plugin, detail).into()
 }
 

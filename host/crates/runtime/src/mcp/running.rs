@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 
 use super::{
     connection_spec::{AddressSpec, ConnectionSpec},
-    tools::TOOLS_MAX,
+    tools::{TOOLS_MAX, ToolFile},
 };
 
 /// How long a server may run, and how long it may use a processor. A call has limits of its own.
@@ -55,17 +55,25 @@ pub(super) struct RunningServer {
     /// How it was started. With another grant, it has to be started anew.
     pub(super) spec: ConnectionSpec,
     pub(super) connection: ServerConnection,
-    /// The tools that it offered when it was started.
-    pub(super) tools: Vec<OfferedTool>,
+    /// Locked while it lists its tools anew, so that all calls wait for the list.
+    listed: Mutex<ListedTools>,
     process: Mutex<Option<ServiceProcess>>,
 }
 
+/// The tools of a server as it listed them last.
+struct ListedTools {
+    tools: Arc<Vec<OfferedTool>>,
+    /// How often it had reported other tools when it was asked for these.
+    changes: u64,
+}
+
 impl RunningServer {
-    /// Starts or reaches a server, and asks for its tools.
+    /// Starts or reaches a server, and asks for its tools, which `tool_file` keeps.
     pub(super) async fn start(
         stage: &StageExecutable,
         spec: ConnectionSpec,
         start_time: Duration,
+        tool_file: &ToolFile,
     ) -> Result<Self, McpStartError> {
         let limits = ConnectionLimits { start: start_time, tools: TOOLS_MAX };
         let (opened, process) = match &spec {
@@ -83,8 +91,10 @@ impl RunningServer {
             }
         };
         match opened {
-            Ok((connection, tools)) => {
-                Ok(Self { spec, connection, tools, process: Mutex::new(process) })
+            Ok((connection, listed)) => {
+                tool_file.keep(&listed.tools);
+                let (listed, process) = (Mutex::new(listed), Mutex::new(process));
+                Ok(Self { spec, connection, listed, process })
             }
             Err(error) => {
                 let end = match process {
@@ -94,6 +104,25 @@ impl RunningServer {
                 Err(McpStartError::Server(error, end))
             }
         }
+    }
+
+    /// Returns the tools that it offers now: those that it listed last, or those that it lists anew
+    /// because it has reported others since. `tool_file` keeps new ones, so that the user can compare
+    /// and accept them.
+    ///
+    /// # Errors
+    ///
+    /// It does not list them. Until it does, no call knows its tools.
+    pub(super) async fn current_tools(
+        &self,
+        tool_file: &ToolFile,
+    ) -> Result<Arc<Vec<OfferedTool>>, ServerError> {
+        let mut listed = self.listed.lock().await;
+        if listed.changes != self.connection.tool_changes() {
+            *listed = ListedTools::ask(&self.connection).await?;
+            tool_file.keep(&listed.tools);
+        }
+        Ok(Arc::clone(&listed.tools))
     }
 
     /// Ends a server that failed, and returns how it ended, with what it printed last.
@@ -122,12 +151,20 @@ impl RunningServer {
     }
 }
 
+impl ListedTools {
+    async fn ask(connection: &ServerConnection) -> Result<Self, ServerError> {
+        // Counted before, because a change that is reported meanwhile may be missing in the list.
+        let changes = connection.tool_changes();
+        Ok(Self { tools: Arc::new(connection.list_tools().await?), changes })
+    }
+}
+
 async fn list_tools(
     opening: impl Future<Output = Result<ServerConnection, ServerError>>,
-) -> Result<(ServerConnection, Vec<OfferedTool>), ServerError> {
+) -> Result<(ServerConnection, ListedTools), ServerError> {
     let connection = opening.await?;
-    let tools = connection.list_tools().await?;
-    Ok((connection, tools))
+    let listed = ListedTools::ask(&connection).await?;
+    Ok((connection, listed))
 }
 
 /// A server at an address, with a client that connects a name only to the addresses that `may_reach`

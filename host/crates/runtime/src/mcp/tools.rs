@@ -93,8 +93,15 @@ impl ToolFile {
         let _ = std::fs::remove_file(&self.0);
     }
 
-    /// Keeps the tools. If that fails, the next start asks the server again.
-    pub(super) fn write(&self, tools: &[OfferedTool]) {
+    /// Keeps the tools, unless the file has them already. If that fails, the next start asks the
+    /// server again.
+    pub(super) fn keep(&self, tools: &[OfferedTool]) {
+        if self.read().as_deref() != Some(tools) {
+            self.write(tools);
+        }
+    }
+
+    fn write(&self, tools: &[OfferedTool]) {
         let Ok(json) = serde_json::to_vec(tools) else { return };
         if let Some(folder) = self.0.parent()
             && std::fs::create_dir_all(folder).is_ok()
