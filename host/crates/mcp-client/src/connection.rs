@@ -25,8 +25,8 @@ use crate::{
     answer::ServerAnswer,
     discovery_answer::DiscoveryAnswers,
     http_messages::{self, HttpMessages, ServerAddress},
-    journal::{AskedQuestion, ConnectionJournal},
-    questions::{CallQuestions, ConnectionCall, ConnectionCalls},
+    journal::{CallRecord, ConnectionJournal},
+    questions::{CallQuestions, ConnectionCall},
     requests::ServerRequests,
     tool::OfferedTool,
     transport::ServerLines,
@@ -82,7 +82,6 @@ pub enum ServerError {
 pub struct ServerConnection {
     service: RunningService<RoleClient, ServerRequests>,
     journal: Arc<ConnectionJournal>,
-    calls: Arc<ConnectionCalls>,
     limits: ConnectionLimits,
 }
 
@@ -128,8 +127,7 @@ impl ServerConnection {
         journal: Arc<ConnectionJournal>,
         limits: ConnectionLimits,
     ) -> Result<Self, ServerError> {
-        let calls = Arc::<ConnectionCalls>::default();
-        let handler = ServerRequests { journal: Arc::clone(&journal), calls: Arc::clone(&calls) };
+        let handler = ServerRequests { journal: Arc::clone(&journal) };
         let mode = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             legacy_version: Some(ProtocolVersion::V_2025_11_25),
@@ -139,7 +137,7 @@ impl ServerConnection {
             .await
             .map_err(|_| ServerError::NotReady(limits.start))?
             .map_err(|error| begin_error(&error, &journal))?;
-        Ok(Self { service, journal, calls, limits })
+        Ok(Self { service, journal, limits })
     }
 
     /// Returns all its tools, in its order.
@@ -173,7 +171,8 @@ impl ServerConnection {
     }
 
     /// Calls a tool. Dropping the future cancels the call at the server. What the server wants to
-    /// know from the user meanwhile goes to `questions`.
+    /// know from the user meanwhile goes to `questions`. `record` has what happened, also of a call
+    /// that was cancelled.
     ///
     /// # Errors
     ///
@@ -184,8 +183,9 @@ impl ServerConnection {
         tool: &str,
         arguments: Map<String, Value>,
         questions: Arc<dyn CallQuestions>,
+        record: Arc<CallRecord>,
     ) -> Result<ServerAnswer, ServerError> {
-        let entry = self.calls.enter(questions);
+        let entry = self.journal.calls.enter(questions, record);
         tokio::select! {
             answer = self.call_until_complete(tool, arguments, &entry.call) => answer,
             () = self.journal.wait_for_cut() => Err(closed_error(&self.journal)),
@@ -258,17 +258,6 @@ impl ServerConnection {
     /// is out of date.
     pub fn tool_changes(&self) -> u64 {
         self.journal.tool_changes()
-    }
-
-    /// Returns what happened besides answers since the last time: requests of the server that were
-    /// refused, what it logged, and lines that are not messages. One sentence each, safe to show.
-    pub fn take_remarks(&self) -> Vec<String> {
-        self.journal.take_remarks()
-    }
-
-    /// Returns the questions of the server to the user since the last time.
-    pub fn take_questions(&self) -> Vec<AskedQuestion> {
-        self.journal.take_questions()
     }
 
     /// Closes the server's input, which usually ends it.

@@ -1,7 +1,7 @@
-//! What happened on a connection besides its answers, for its owner.
+//! What happens on a connection besides its answers.
 
 use std::sync::{
-    Mutex, MutexGuard, PoisonError,
+    Arc, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -9,8 +9,10 @@ use rmcp::model::ElicitRequestParams;
 use sallyport_contract::text;
 use tokio_util::sync::CancellationToken;
 
-/// Most remarks that wait for the owner. A server that causes more is not heard any more.
-const REMARKS_MAX: usize = 20;
+use crate::questions::ConnectionCalls;
+
+/// Most remarks, and most questions, that are noted. A server that causes more is not heard any more.
+pub(crate) const REMARKS_MAX: usize = 20;
 
 /// Longest remark, in characters.
 const REMARK_CHARS_MAX: usize = 300;
@@ -27,20 +29,26 @@ pub struct AskedQuestion {
     pub answer: String,
 }
 
-/// The events of one connection.
+/// What happened during one call besides its answer, for the user of the call.
 #[derive(Debug, Default)]
-pub(crate) struct ConnectionJournal {
-    remarks: Mutex<Vec<String>>,
+pub struct CallRecord {
     questions: Mutex<Vec<AskedQuestion>>,
-    fault: Mutex<Option<String>>,
-    /// How often the server has reported other tools.
-    tool_changes: AtomicU64,
-    /// Cancelled when the connection is ended from this side while its messages go on.
-    cut: CancellationToken,
+    remarks: Mutex<Vec<String>>,
 }
 
-impl ConnectionJournal {
-    /// Notes a remark, unless the same one waits already.
+impl CallRecord {
+    /// Returns the questions of the server to the user since the last time.
+    pub fn take_questions(&self) -> Vec<AskedQuestion> {
+        std::mem::take(&mut lock(&self.questions))
+    }
+
+    /// Returns what else happened since the last time: requests of the server that were refused, what
+    /// it logged, and lines that are not messages. One sentence each, safe to show.
+    pub fn take_remarks(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.remarks))
+    }
+
+    /// Notes a remark, unless it has the same one.
     pub(crate) fn add_remark(&self, remark: &str) {
         let remark = text::escape_excerpt(remark, REMARK_CHARS_MAX);
         let mut remarks = lock(&self.remarks);
@@ -49,9 +57,38 @@ impl ConnectionJournal {
         }
     }
 
-    /// Returns the remarks since the last time.
-    pub(crate) fn take_remarks(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.remarks))
+    /// Notes a question of the server to the user, and how it ended.
+    pub(crate) fn add_question(&self, request: &ElicitRequestParams, answer: &str) {
+        let words = match request {
+            ElicitRequestParams::FormElicitationParams { message, .. }
+            | ElicitRequestParams::UrlElicitationParams { message, .. } => message.as_str(),
+            _ => "",
+        };
+        let what = words.chars().take(QUESTION_CHARS_MAX).collect();
+        let answer = text::escape_excerpt(answer, REMARK_CHARS_MAX);
+        let mut questions = lock(&self.questions);
+        if questions.len() < REMARKS_MAX {
+            questions.push(AskedQuestion { what, answer });
+        }
+    }
+}
+
+/// The state of one connection.
+#[derive(Default)]
+pub(crate) struct ConnectionJournal {
+    /// The calls, whose records have what happens.
+    pub(crate) calls: Arc<ConnectionCalls>,
+    fault: Mutex<Option<String>>,
+    /// How often the server has reported other tools.
+    tool_changes: AtomicU64,
+    /// Cancelled when the connection is ended from this side while its messages go on.
+    cut: CancellationToken,
+}
+
+impl ConnectionJournal {
+    /// Notes what the server did, and its words, for the call that they belong to.
+    pub(crate) fn add_remark(&self, what: &str, words: &str) {
+        self.calls.add_remark(what, words);
     }
 
     /// Notes why the connection is ended from this side. The first reason counts.
@@ -75,26 +112,6 @@ impl ConnectionJournal {
         self.cut.cancelled().await;
     }
 
-    /// Notes a question of the server to the user, and how it ended.
-    pub(crate) fn add_question(&self, request: &ElicitRequestParams, answer: &str) {
-        let words = match request {
-            ElicitRequestParams::FormElicitationParams { message, .. }
-            | ElicitRequestParams::UrlElicitationParams { message, .. } => message.as_str(),
-            _ => "",
-        };
-        let what = words.chars().take(QUESTION_CHARS_MAX).collect();
-        let answer = text::escape_excerpt(answer, REMARK_CHARS_MAX);
-        let mut questions = lock(&self.questions);
-        if questions.len() < REMARKS_MAX {
-            questions.push(AskedQuestion { what, answer });
-        }
-    }
-
-    /// Returns the questions since the last time.
-    pub(crate) fn take_questions(&self) -> Vec<AskedQuestion> {
-        std::mem::take(&mut lock(&self.questions))
-    }
-
     /// Why the connection was ended from this side, if it was.
     pub(crate) fn fault(&self) -> Option<String> {
         lock(&self.fault).clone()
@@ -111,6 +128,6 @@ impl ConnectionJournal {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,8 +4,7 @@
 //! HTTP; the crate `rmcp` implements the protocol. What a server may send is bounded: the length and the rate
 //! of its messages, the number of its tools, the time to begin. A server that goes beyond loses its
 //! connection, and [`ServerError`] says why. Its questions to the user go to [`CallQuestions`], and its
-//! other requests are refused; [`ServerConnection::take_questions`] and
-//! [`ServerConnection::take_remarks`] report both. This crate knows no policy.
+//! other requests are refused; the [`CallRecord`] of a call has both. This crate knows no policy.
 
 mod answer;
 mod authorization;
@@ -27,6 +26,6 @@ pub use authorization::{
 };
 pub use connection::{ConnectionLimits, ServerConnection, ServerError};
 pub use http_messages::{ServerAddress, is_reserved_header};
-pub use journal::AskedQuestion;
+pub use journal::{AskedQuestion, CallRecord};
 pub use questions::{CallQuestions, QuestionReply};
 pub use tool::{OfferedTool, ToolClaims};

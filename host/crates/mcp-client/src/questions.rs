@@ -4,9 +4,13 @@
 //! belongs. It goes to the user of the call that began last, and to nobody if calls of several users
 //! or sessions run: the wrong one would answer. With the other versions the question is the answer to
 //! its call.
+//!
+//! The record of a call has what happens during it. A server does not say to which call a log message
+//! belongs either, so while calls of several users or sessions run, their records get no words of it:
+//! they could be about the others.
 
 use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
+    Arc, Mutex,
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
@@ -14,7 +18,10 @@ use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use sallyport_contract::{BoxFuture, FormQuestion};
 use serde_json::{Map, Value};
 
-use crate::{elicitation::read_question, journal::ConnectionJournal};
+use crate::{
+    elicitation::read_question,
+    journal::{CallRecord, ConnectionJournal, REMARKS_MAX, lock},
+};
 
 /// Most questions of a server during one call. A server that asks more loses its connection, because
 /// it would ask until its user gives in.
@@ -42,17 +49,34 @@ pub enum QuestionReply {
     Unanswered,
 }
 
-/// The calls that run on one connection.
+/// The calls of one connection.
 #[derive(Default)]
 pub(crate) struct ConnectionCalls {
-    calls: Mutex<Vec<Arc<ConnectionCall>>>,
+    running: Mutex<RunningCalls>,
     last_id: AtomicU64,
+}
+
+/// The calls that run, in the order in which they began.
+#[derive(Default)]
+struct RunningCalls {
+    calls: Vec<Arc<ConnectionCall>>,
+    /// The owner of the call that ended last.
+    last_owner: Option<String>,
+    /// What happened since then while no call ran.
+    waiting: Vec<WaitingRemark>,
+}
+
+/// A remark for the call that begins next.
+struct WaitingRemark {
+    what: String,
+    words: String,
 }
 
 /// A call that runs.
 pub(crate) struct ConnectionCall {
     id: u64,
     questions: Arc<dyn CallQuestions>,
+    record: Arc<CallRecord>,
     /// How many questions the server has asked during it.
     asked: AtomicU32,
 }
@@ -63,31 +87,70 @@ pub(crate) struct CallEntry {
     pub(crate) call: Arc<ConnectionCall>,
 }
 
+impl RunningCalls {
+    /// The call that something without a call belongs to; `None` if no call runs, or if it may belong
+    /// to several users or sessions.
+    fn only_owners_last(&self) -> Option<&Arc<ConnectionCall>> {
+        let last = self.calls.last()?;
+        let is_shared =
+            self.calls.iter().any(|one| one.questions.owner() != last.questions.owner());
+        (!is_shared).then_some(last)
+    }
+}
+
 impl ConnectionCalls {
-    /// Adds a call.
-    pub(crate) fn enter(self: &Arc<Self>, questions: Arc<dyn CallQuestions>) -> CallEntry {
+    /// Adds a call. Its record gets what happened since the last one.
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        questions: Arc<dyn CallQuestions>,
+        record: Arc<CallRecord>,
+    ) -> CallEntry {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed);
-        let call = Arc::new(ConnectionCall { id, questions, asked: AtomicU32::new(0) });
-        self.lock().push(Arc::clone(&call));
+        let mut running = lock(&self.running);
+        let is_same_owner =
+            running.last_owner.as_deref().is_none_or(|owner| owner == questions.owner());
+        for WaitingRemark { what, words } in running.waiting.drain(..) {
+            let words = if is_same_owner { words.as_str() } else { "" };
+            record.add_remark(&remark_text(&what, words));
+        }
+        let asked = AtomicU32::new(0);
+        let call = Arc::new(ConnectionCall { id, questions, record, asked });
+        running.calls.push(Arc::clone(&call));
+        drop(running);
         CallEntry { calls: Arc::clone(self), call }
     }
 
     /// The call that a question without a call belongs to.
     pub(crate) fn asked_call(&self) -> Option<Arc<ConnectionCall>> {
-        let calls = self.lock();
-        let last = calls.last()?;
-        let is_shared = calls.iter().any(|one| one.questions.owner() != last.questions.owner());
-        (!is_shared).then(|| Arc::clone(last))
+        lock(&self.running).only_owners_last().cloned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<ConnectionCall>>> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Notes what the server did, and its words. A user whom they may not be about does not read them.
+    pub(crate) fn add_remark(&self, what: &str, words: &str) {
+        let mut running = lock(&self.running);
+        if let Some(call) = running.only_owners_last() {
+            return call.record.add_remark(&remark_text(what, words));
+        }
+        for call in &running.calls {
+            call.record.add_remark(what);
+        }
+        if running.calls.is_empty() && running.waiting.len() < REMARKS_MAX {
+            let (what, words) = (what.to_owned(), words.to_owned());
+            running.waiting.push(WaitingRemark { what, words });
+        }
     }
+}
+
+/// A remark as a record has it.
+fn remark_text(what: &str, words: &str) -> String {
+    if words.is_empty() { what.to_owned() } else { format!("{what}: {words}") }
 }
 
 impl Drop for CallEntry {
     fn drop(&mut self) {
-        self.calls.lock().retain(|call| call.id != self.call.id);
+        let mut running = lock(&self.calls.running);
+        running.calls.retain(|call| call.id != self.call.id);
+        running.last_owner = Some(self.call.questions.owner().to_owned());
     }
 }
 
@@ -115,13 +178,13 @@ impl ConnectionCall {
         let question = match read_question(request) {
             Ok(question) => question,
             Err(problem) => {
-                journal.add_question(request, &format!("refused: {problem}"));
+                self.record.add_question(request, &format!("refused: {problem}"));
                 return ElicitResult::new(ElicitationAction::Decline);
             }
         };
         let is_form = question.page.is_none();
         let reply = self.questions.ask_user(question).await;
-        journal.add_question(request, &describe_reply(&reply));
+        self.record.add_question(request, &describe_reply(&reply));
         match reply {
             QuestionReply::Accepted(values) => {
                 let accepted = ElicitResult::new(ElicitationAction::Accept);
@@ -153,6 +216,7 @@ fn describe_reply(reply: &QuestionReply) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal::AskedQuestion;
 
     struct Owner(&'static str);
 
@@ -166,15 +230,21 @@ mod tests {
         }
     }
 
+    /// A call of this owner, and its record.
+    fn enter(calls: &Arc<ConnectionCalls>, owner: &'static str) -> (CallEntry, Arc<CallRecord>) {
+        let record = Arc::<CallRecord>::default();
+        (calls.enter(Arc::new(Owner(owner)), Arc::clone(&record)), record)
+    }
+
     #[test]
     fn a_question_is_for_the_last_call_unless_it_may_be_anothers() {
         let calls = Arc::new(ConnectionCalls::default());
         let asked = || calls.asked_call().map(|call| call.id);
         assert_eq!(asked(), None);
-        let first = calls.enter(Arc::new(Owner("ann")));
-        let second = calls.enter(Arc::new(Owner("ann")));
+        let first = enter(&calls, "ann").0;
+        let second = enter(&calls, "ann").0;
         assert_eq!(asked(), Some(second.call.id));
-        let other = calls.enter(Arc::new(Owner("ben")));
+        let other = enter(&calls, "ben").0;
         assert_eq!(asked(), None, "either user may be meant");
         drop(other);
         drop(second);
@@ -183,14 +253,53 @@ mod tests {
         assert_eq!(asked(), None);
     }
 
+    /// Whichever call ended first got what the server logged for another user.
+    #[test]
+    fn no_words_about_one_user_are_in_the_record_of_another() {
+        let calls = Arc::new(ConnectionCalls::default());
+        let logged = |words: &str| calls.add_remark("it logged", words);
+        logged("ready");
+        let (ann, ann_record) = enter(&calls, "ann");
+        assert_eq!(ann_record.take_remarks(), ["it logged: ready"], "no call has run before");
+        logged("ann's");
+        let (ben, ben_record) = enter(&calls, "ben");
+        logged("whose?");
+        assert_eq!(ann_record.take_remarks(), ["it logged: ann's", "it logged"]);
+        assert_eq!(ben_record.take_remarks(), ["it logged"]);
+        drop(ann);
+        logged("ben's");
+        drop(ben);
+        assert_eq!(ben_record.take_remarks(), ["it logged: ben's"]);
+        logged("late");
+        assert_eq!(enter(&calls, "ann").1.take_remarks(), ["it logged"]);
+        logged("late");
+        assert_eq!(enter(&calls, "ann").1.take_remarks(), ["it logged: late"]);
+        assert!(ann_record.take_remarks().is_empty());
+    }
+
     #[tokio::test]
-    async fn a_server_that_asks_without_end_is_cut_off() {
-        let (calls, journal) = (Arc::new(ConnectionCalls::default()), ConnectionJournal::default());
-        let entry = calls.enter(Arc::new(Owner("ann")));
+    async fn a_question_is_in_the_record_of_its_own_call() {
+        let journal = ConnectionJournal::default();
+        let (ann, ann_record) = enter(&journal.calls, "ann");
+        let (_ben, ben_record) = enter(&journal.calls, "ben");
+        ann.call.ask(&question(), &journal).await;
+        assert!(ben_record.take_questions().is_empty());
+        let asked = AskedQuestion { what: "?".to_owned(), answer: "refused".to_owned() };
+        assert_eq!(ann_record.take_questions(), [asked]);
+    }
+
+    fn question() -> ElicitRequestParams {
         let params = serde_json::json!({
             "message": "?", "requestedSchema": { "type": "object", "properties": {} }
         });
-        let request: ElicitRequestParams = serde_json::from_value(params).unwrap();
+        serde_json::from_value(params).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_server_that_asks_without_end_is_cut_off() {
+        let (calls, journal) = (Arc::new(ConnectionCalls::default()), ConnectionJournal::default());
+        let entry = enter(&calls, "ann").0;
+        let request = question();
         for _ in 0..QUESTIONS_MAX {
             entry.call.ask(&request, &journal).await;
             assert_eq!(journal.fault(), None);

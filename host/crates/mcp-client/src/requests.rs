@@ -18,17 +18,16 @@ use rmcp::{
     service::{NotificationContext, RequestContext},
 };
 
-use crate::{journal::ConnectionJournal, questions::ConnectionCalls};
+use crate::journal::ConnectionJournal;
 
 /// Answers a server.
 pub(crate) struct ServerRequests {
     pub(crate) journal: Arc<ConnectionJournal>,
-    pub(crate) calls: Arc<ConnectionCalls>,
 }
 
 impl ServerRequests {
     fn note_refusal(&self, wanted: &str) {
-        self.journal.add_remark(&format!("the server {wanted}, which was refused"));
+        self.journal.add_remark(&format!("the server {wanted}, which was refused"), "");
     }
 }
 
@@ -66,9 +65,9 @@ impl ClientHandler for ServerRequests {
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let declined = || ElicitResult::new(ElicitationAction::Decline);
-        let Some(call) = self.calls.asked_call() else {
-            let end = "refused: no call runs that it can belong to, or calls of several users do";
-            self.journal.add_question(&request, end);
+        let Some(call) = self.journal.calls.asked_call() else {
+            // Its words are in no record, because they are for a user who is not known.
+            self.note_refusal("asked a question while no call ran, or calls of several users");
             return Ok(declined());
         };
         Ok(tokio::select! {
@@ -82,7 +81,8 @@ impl ClientHandler for ServerRequests {
         request: CustomRequest,
         _context: RequestContext<RoleClient>,
     ) -> Result<CustomResult, ErrorData> {
-        self.note_refusal(&format!("sent the request {:?}", request.method));
+        let what = "the server sent a request that is not known, which was refused";
+        self.journal.add_remark(what, &request.method);
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None))
     }
 
@@ -95,7 +95,7 @@ impl ClientHandler for ServerRequests {
             Some(text) => text.to_owned(),
             None => params.data.to_string(),
         };
-        self.journal.add_remark(&format!("the server logged: {text}"));
+        self.journal.add_remark("the server logged", &text);
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {

@@ -56,10 +56,8 @@ impl<R: AsyncRead + Unpin, W> ServerLines<R, W> {
         if message.is_none() {
             let line = String::from_utf8_lossy(&self.lines.line);
             let excerpt: String = line.trim().chars().take(NOISE_CHARS_MAX).collect();
-            self.journal.add_remark(&format!(
-                "the server printed something that is not a message to its standard output: \
-                 {excerpt:?}"
-            ));
+            let what = "the server printed something that is not a message to its standard output";
+            self.journal.add_remark(what, &format!("{excerpt:?}"));
         }
         self.lines.line.clear();
         message

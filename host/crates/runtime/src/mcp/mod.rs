@@ -28,7 +28,7 @@ use sallyport_contract::{
     AdmittedCall, BoxFuture, CallFailure, CallReport, Denial, FailureKind, Outcome, PluginName,
     Secret, ToolDescriptor, text,
 };
-use sallyport_mcp_client::{OfferedTool, ServerError};
+use sallyport_mcp_client::{CallRecord, OfferedTool, ServerError};
 use sallyport_policy::{Grant, Manifest, ProxyTable};
 use sallyport_process::StageExecutable;
 use sallyport_sandbox::{CallSlots, HostCallAuthorizer};
@@ -401,7 +401,9 @@ impl McpServerPlugin {
         let arguments = call.arguments().as_object().cloned().unwrap_or_default();
         let user = UserQuestions::new(authorizer, call);
         let (connection, tool) = (&running.connection, call.tool().tool.as_str());
-        let answering = connection.call_tool(tool, arguments, Arc::clone(&user) as _);
+        let record = Arc::<CallRecord>::default();
+        let answering =
+            connection.call_tool(tool, arguments, Arc::clone(&user) as _, Arc::clone(&record));
         let answer = user.run_within(limit, answering).await;
         match &answer {
             Ok(Err(ServerError::SignInRequired(_))) => return Err(SignInRequired),
@@ -410,7 +412,7 @@ impl McpServerPlugin {
             }
             _ => {}
         }
-        let (questions, remarks) = (connection.take_questions(), connection.take_remarks());
+        let (questions, remarks) = (record.take_questions(), record.take_remarks());
         let end = match &answer {
             Ok(Err(_)) if running.connection.is_closed() => running.end_report().await,
             _ => String::new(),
