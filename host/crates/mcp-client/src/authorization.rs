@@ -18,6 +18,7 @@ use url::Url;
 use crate::{
     connection::{ConnectionLimits, SERVER_TEXT_CHARS_MAX, ServerConnection, ServerError},
     http_messages::ServerAddress,
+    journal::RedactServerText,
 };
 
 /// The name under which this program registers itself.
@@ -213,7 +214,9 @@ impl SecretTaking {
 async fn sign_in_challenge(server: &ServerAddress) -> Option<String> {
     let limits = ConnectionLimits { start: CHALLENGE_TIME_MAX, tools: 0 };
     let listing = async {
-        let connection = ServerConnection::open_address(server.clone(), limits).await?;
+        // No text of the server is used.
+        let redact: RedactServerText = Arc::new(|_: &str| String::new());
+        let connection = ServerConnection::open_address(server.clone(), limits, redact).await?;
         let listed = connection.list_tools().await;
         connection.close().await;
         listed

@@ -14,7 +14,6 @@ use rmcp::{
     },
     transport::Transport,
 };
-use sallyport_contract::text;
 use serde_json::{Map, Value};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -25,7 +24,7 @@ use crate::{
     answer::ServerAnswer,
     discovery_answer::DiscoveryAnswers,
     http_messages::{self, HttpMessages, ServerAddress},
-    journal::{CallRecord, ConnectionJournal},
+    journal::{CallRecord, ConnectionJournal, RedactServerText},
     questions::{CallQuestions, ConnectionCall},
     requests::ServerRequests,
     tool::OfferedTool,
@@ -87,7 +86,7 @@ pub struct ServerConnection {
 
 impl ServerConnection {
     /// Waits until the server with these pipes is ready. Both kinds of the protocol are spoken, with
-    /// and without a handshake, whichever the server has.
+    /// and without a handshake, whichever the server has. `redact` removes secrets from its texts.
     ///
     /// # Errors
     ///
@@ -96,12 +95,13 @@ impl ServerConnection {
         output: R,
         input: W,
         limits: ConnectionLimits,
+        redact: RedactServerText,
     ) -> Result<Self, ServerError>
     where
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let journal = Arc::<ConnectionJournal>::default();
+        let journal = Arc::new(ConnectionJournal::new(redact));
         let transport = ServerLines::new(output, input, Arc::clone(&journal));
         Self::open_transport(DiscoveryAnswers::new(transport, true), journal, limits).await
     }
@@ -115,8 +115,9 @@ impl ServerConnection {
     pub async fn open_address(
         address: ServerAddress,
         limits: ConnectionLimits,
+        redact: RedactServerText,
     ) -> Result<Self, ServerError> {
-        let journal = Arc::<ConnectionJournal>::default();
+        let journal = Arc::new(ConnectionJournal::new(redact));
         let transport = HttpMessages::new(address, Arc::clone(&journal));
         // Each request has an answer of its own, which comes or fails.
         Self::open_transport(DiscoveryAnswers::new(transport, false), journal, limits).await
@@ -269,11 +270,12 @@ impl ServerConnection {
     fn request_error(&self, error: ServiceError) -> ServerError {
         match error {
             ServiceError::McpError(error) => ServerError::Refused {
-                message: text::escape_excerpt(&error.message, SERVER_TEXT_CHARS_MAX),
+                message: self.journal.safe_excerpt(&error.message, SERVER_TEXT_CHARS_MAX),
                 is_about_arguments: error.code == ErrorCode::INVALID_PARAMS,
             },
             ServiceError::TransportSend(error) => {
-                http_messages::send_error(&error).unwrap_or_else(|| closed_error(&self.journal))
+                http_messages::send_error(&error, &self.journal)
+                    .unwrap_or_else(|| closed_error(&self.journal))
             }
             ServiceError::TransportClosed | ServiceError::Cancelled { .. } => {
                 closed_error(&self.journal)
@@ -284,13 +286,13 @@ impl ServerConnection {
 }
 
 fn begin_error(error: &ClientInitializeError, journal: &ConnectionJournal) -> ServerError {
-    if let Some(error) = http_messages::begin_error(error) {
+    if let Some(error) = http_messages::begin_error(error, journal) {
         return error;
     }
     match (journal.fault(), error) {
         (Some(_), _) | (None, ClientInitializeError::ConnectionClosed(_)) => closed_error(journal),
         (None, error) => {
-            ServerError::BadAnswer(text::escape_excerpt(&error.to_string(), SERVER_TEXT_CHARS_MAX))
+            ServerError::BadAnswer(journal.safe_excerpt(&error.to_string(), SERVER_TEXT_CHARS_MAX))
         }
     }
 }

@@ -177,9 +177,14 @@ mod tests {
     use serde_json::{Value, json};
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex};
 
-    use crate::{ConnectionLimits, ServerConnection, ServerError};
+    use crate::{ConnectionLimits, RedactServerText, ServerConnection, ServerError};
 
     use super::*;
+
+    /// A server whose texts have no secrets.
+    fn unredacted() -> RedactServerText {
+        std::sync::Arc::new(|text: &str| text.to_owned())
+    }
 
     /// How a server treats `server/discover`.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -234,7 +239,7 @@ mod tests {
             let serving = tokio::spawn(serve(old, their_input, their_output));
             let began = Instant::now();
             let limits = ConnectionLimits { start: Duration::from_secs(30), tools: 10 };
-            let opened = ServerConnection::open(output, input, limits).await;
+            let opened = ServerConnection::open(output, input, limits, unredacted()).await;
             assert!(opened.is_ok(), "{old:?}: {:?}", opened.err());
             let took = began.elapsed();
             assert!(took >= want && took < want + Duration::from_millis(50), "{old:?}: {took:?}");
@@ -252,7 +257,7 @@ mod tests {
             serve(Old::Refuses, their_input, their_output).await;
         });
         let limits = ConnectionLimits { start: Duration::from_secs(30), tools: 10 };
-        let opened = ServerConnection::open(output, input, limits).await;
+        let opened = ServerConnection::open(output, input, limits, unredacted()).await;
         assert!(opened.is_ok(), "{:?}", opened.err());
         serving.abort();
     }
@@ -285,7 +290,7 @@ mod tests {
             }
         });
         let limits = ConnectionLimits { start: Duration::from_secs(30), tools: 10 };
-        let opened = ServerConnection::open(output, input, limits).await;
+        let opened = ServerConnection::open(output, input, limits, unredacted()).await;
         let Err(ServerError::BadAnswer(text)) = opened else { panic!("it has no handshake") };
         assert!(!text.contains("conflict"), "{text}");
         serving.abort();

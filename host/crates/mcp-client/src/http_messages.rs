@@ -12,7 +12,6 @@ use rmcp::{
         streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError},
     },
 };
-use sallyport_contract::text;
 use sallyport_http_client::{error_causes, refused_address};
 use url::Url;
 
@@ -98,25 +97,32 @@ impl Transport<RoleClient> for HttpMessages {
 }
 
 /// Why a message did not reach a server over HTTP; `None` for a server with pipes.
-pub(crate) fn send_error(error: &DynamicTransportError) -> Option<ServerError> {
-    error.error.downcast_ref::<HttpError>().map(describe_error)
+pub(crate) fn send_error(
+    error: &DynamicTransportError,
+    journal: &ConnectionJournal,
+) -> Option<ServerError> {
+    let error = error.error.downcast_ref::<HttpError>()?;
+    Some(describe_error(error, journal))
 }
 
 /// Why a connection over HTTP did not begin; `None` if the server's answer is the reason.
-pub(crate) fn begin_error(error: &ClientInitializeError) -> Option<ServerError> {
+pub(crate) fn begin_error(
+    error: &ClientInitializeError,
+    journal: &ConnectionJournal,
+) -> Option<ServerError> {
     match error {
-        ClientInitializeError::TransportError { error, .. } => send_error(error),
+        ClientInitializeError::TransportError { error, .. } => send_error(error, journal),
         // The second attempt says what the server lacks, unless it failed for another reason.
         ClientInitializeError::LegacyFallbackFailed { discover, fallback } => {
-            begin_error(fallback).or_else(|| begin_error(discover))
+            begin_error(fallback, journal).or_else(|| begin_error(discover, journal))
         }
         _ => None,
     }
 }
 
-fn describe_error(error: &HttpError) -> ServerError {
+fn describe_error(error: &HttpError, journal: &ConnectionJournal) -> ServerError {
     let unusable =
-        |text: &str| ServerError::BadAnswer(text::escape_excerpt(text, SERVER_TEXT_CHARS_MAX));
+        |text: &str| ServerError::BadAnswer(journal.safe_excerpt(text, SERVER_TEXT_CHARS_MAX));
     match error {
         StreamableHttpError::AuthRequired(error) => {
             ServerError::SignInRequired(error.www_authenticate_header.clone())

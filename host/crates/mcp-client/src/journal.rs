@@ -5,7 +5,6 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use rmcp::model::ElicitRequestParams;
 use sallyport_contract::text;
 use tokio_util::sync::CancellationToken;
 
@@ -48,7 +47,7 @@ impl CallRecord {
         std::mem::take(&mut lock(&self.remarks))
     }
 
-    /// Notes a remark, unless it has the same one.
+    /// Notes a remark without secrets, unless it has the same one.
     pub(crate) fn add_remark(&self, remark: &str) {
         let remark = text::escape_excerpt(remark, REMARK_CHARS_MAX);
         let mut remarks = lock(&self.remarks);
@@ -57,13 +56,8 @@ impl CallRecord {
         }
     }
 
-    /// Notes a question of the server to the user, and how it ended.
-    pub(crate) fn add_question(&self, request: &ElicitRequestParams, answer: &str) {
-        let words = match request {
-            ElicitRequestParams::FormElicitationParams { message, .. }
-            | ElicitRequestParams::UrlElicitationParams { message, .. } => message.as_str(),
-            _ => "",
-        };
+    /// Notes a question of the server to the user, and how it ended. Neither has secrets.
+    pub(crate) fn add_question(&self, words: &str, answer: &str) {
         let what = words.chars().take(QUESTION_CHARS_MAX).collect();
         let answer = text::escape_excerpt(answer, REMARK_CHARS_MAX);
         let mut questions = lock(&self.questions);
@@ -73,9 +67,13 @@ impl CallRecord {
     }
 }
 
+/// Removes secrets from a text of a server. It is applied before a text is cut, because a cut inside a
+/// secret would hide the rest of it from every later look.
+pub type RedactServerText = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
 /// The state of one connection.
-#[derive(Default)]
 pub(crate) struct ConnectionJournal {
+    redact: RedactServerText,
     /// The calls, whose records have what happens.
     pub(crate) calls: Arc<ConnectionCalls>,
     fault: Mutex<Option<String>>,
@@ -86,9 +84,30 @@ pub(crate) struct ConnectionJournal {
 }
 
 impl ConnectionJournal {
+    /// The journal of a new connection.
+    pub(crate) fn new(redact: RedactServerText) -> Self {
+        Self {
+            redact,
+            calls: Arc::default(),
+            fault: Mutex::default(),
+            tool_changes: AtomicU64::default(),
+            cut: CancellationToken::new(),
+        }
+    }
+
+    /// Removes secrets from a text of the server.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        (self.redact)(text)
+    }
+
+    /// Cuts a text of the server to a length in characters, without secrets and safe to show.
+    pub(crate) fn safe_excerpt(&self, text: &str, chars_max: usize) -> String {
+        text::escape_excerpt(&self.redact(text), chars_max)
+    }
+
     /// Notes what the server did, and its words, for the call that they belong to.
     pub(crate) fn add_remark(&self, what: &str, words: &str) {
-        self.calls.add_remark(what, words);
+        self.calls.add_remark(what, &self.redact(words));
     }
 
     /// Notes why the connection is ended from this side. The first reason counts.

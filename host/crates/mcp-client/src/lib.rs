@@ -26,6 +26,6 @@ pub use authorization::{
 };
 pub use connection::{ConnectionLimits, ServerConnection, ServerError};
 pub use http_messages::{ServerAddress, is_reserved_header};
-pub use journal::{AskedQuestion, CallRecord};
+pub use journal::{AskedQuestion, CallRecord, RedactServerText};
 pub use questions::{CallQuestions, QuestionReply};
 pub use tool::{OfferedTool, ToolClaims};

@@ -178,13 +178,13 @@ impl ConnectionCall {
         let question = match read_question(request) {
             Ok(question) => question,
             Err(problem) => {
-                self.record.add_question(request, &format!("refused: {problem}"));
+                self.note_question(request, &format!("refused: {problem}"), journal);
                 return ElicitResult::new(ElicitationAction::Decline);
             }
         };
         let is_form = question.page.is_none();
         let reply = self.questions.ask_user(question).await;
-        self.record.add_question(request, &describe_reply(&reply));
+        self.note_question(request, &describe_reply(&reply), journal);
         match reply {
             QuestionReply::Accepted(values) => {
                 let accepted = ElicitResult::new(ElicitationAction::Accept);
@@ -194,6 +194,21 @@ impl ConnectionCall {
                 ElicitResult::new(ElicitationAction::Decline)
             }
         }
+    }
+
+    /// Notes a question, and how it ended, in the record of the call.
+    fn note_question(
+        &self,
+        request: &ElicitRequestParams,
+        answer: &str,
+        journal: &ConnectionJournal,
+    ) {
+        let words = match request {
+            ElicitRequestParams::FormElicitationParams { message, .. }
+            | ElicitRequestParams::UrlElicitationParams { message, .. } => message.as_str(),
+            _ => "",
+        };
+        self.record.add_question(&journal.redact(words), &journal.redact(answer));
     }
 }
 
@@ -215,8 +230,18 @@ fn describe_reply(reply: &QuestionReply) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
+    use rmcp::transport::Transport;
+
     use super::*;
-    use crate::journal::AskedQuestion;
+    use crate::{journal::AskedQuestion, transport::ServerLines};
+
+    const SECRET: &str = "s3cret-token-77";
+
+    fn journal() -> ConnectionJournal {
+        ConnectionJournal::new(Arc::new(|text: &str| text.replace(SECRET, "[gone]")))
+    }
 
     struct Owner(&'static str);
 
@@ -279,27 +304,45 @@ mod tests {
 
     #[tokio::test]
     async fn a_question_is_in_the_record_of_its_own_call() {
-        let journal = ConnectionJournal::default();
+        let journal = journal();
         let (ann, ann_record) = enter(&journal.calls, "ann");
         let (_ben, ben_record) = enter(&journal.calls, "ben");
-        ann.call.ask(&question(), &journal).await;
+        ann.call.ask(&question("?"), &journal).await;
         assert!(ben_record.take_questions().is_empty());
         let asked = AskedQuestion { what: "?".to_owned(), answer: "refused".to_owned() };
         assert_eq!(ann_record.take_questions(), [asked]);
     }
 
-    fn question() -> ElicitRequestParams {
+    fn question(message: &str) -> ElicitRequestParams {
         let params = serde_json::json!({
-            "message": "?", "requestedSchema": { "type": "object", "properties": {} }
+            "message": message, "requestedSchema": { "type": "object", "properties": {} }
         });
         serde_json::from_value(params).unwrap()
     }
 
+    /// The excerpt ended within the secret, so nothing recognised the rest.
+    #[tokio::test]
+    async fn a_secret_across_the_end_of_an_excerpt_leaves_no_part() {
+        let journal = Arc::new(journal());
+        let (ann, record) = enter(&journal.calls, "ann");
+        let words = |chars_max: usize| format!("{}{SECRET}", "x".repeat(chars_max - 6));
+        journal.add_remark("it logged", &words(300 - "it logged: ".len()));
+        let printed = Cursor::new(format!("{}\n", words(120)).into_bytes());
+        let mut lines = ServerLines::new(printed, Vec::<u8>::new(), Arc::clone(&journal));
+        assert!(lines.receive().await.is_none());
+        ann.call.ask(&question(&words(2000)), &journal).await;
+        let (remarks, questions) = (record.take_remarks(), record.take_questions());
+        assert_eq!((remarks.len(), questions.len()), (2, 1));
+        let texts = format!("{remarks:?} {questions:?}");
+        assert!(!texts.contains(&SECRET[..4]), "{texts}");
+        assert_eq!(texts.matches("x[gone]").count(), 3, "{texts}");
+    }
+
     #[tokio::test]
     async fn a_server_that_asks_without_end_is_cut_off() {
-        let (calls, journal) = (Arc::new(ConnectionCalls::default()), ConnectionJournal::default());
+        let (calls, journal) = (Arc::new(ConnectionCalls::default()), journal());
         let entry = enter(&calls, "ann").0;
-        let request = question();
+        let request = question("?");
         for _ in 0..QUESTIONS_MAX {
             entry.call.ask(&request, &journal).await;
             assert_eq!(journal.fault(), None);

@@ -55,7 +55,8 @@ impl<R: AsyncRead + Unpin, W> ServerLines<R, W> {
         let message = serde_json::from_slice(&self.lines.line).ok();
         if message.is_none() {
             let line = String::from_utf8_lossy(&self.lines.line);
-            let excerpt: String = line.trim().chars().take(NOISE_CHARS_MAX).collect();
+            let line = self.journal.redact(line.trim());
+            let excerpt: String = line.chars().take(NOISE_CHARS_MAX).collect();
             let what = "the server printed something that is not a message to its standard output";
             self.journal.add_remark(what, &format!("{excerpt:?}"));
         }

@@ -28,7 +28,7 @@ use sallyport_contract::{
     AdmittedCall, BoxFuture, CallFailure, CallReport, Denial, FailureKind, Outcome, PluginName,
     Secret, ToolDescriptor, text,
 };
-use sallyport_mcp_client::{CallRecord, OfferedTool, ServerError};
+use sallyport_mcp_client::{CallRecord, OfferedTool, RedactServerText, ServerError};
 use sallyport_policy::{Grant, Manifest, ProxyTable};
 use sallyport_process::StageExecutable;
 use sallyport_sandbox::{CallSlots, HostCallAuthorizer};
@@ -37,7 +37,7 @@ use tokio::sync::Mutex;
 use crate::{
     config::{Env, HostPaths, HostSettings},
     executor::{PluginExecutor, PluginKind},
-    gate::authorizer::PluginAuthorizer,
+    gate::{Gate, authorizer::PluginAuthorizer},
     script::{denied_report, run_in_call_slot},
 };
 use connection_spec::{ConnectionSpec, ServerEndpoint};
@@ -118,6 +118,13 @@ pub(crate) struct ServerPolicy<'a> {
     pub(crate) proxies: Option<&'a ProxyTable>,
 }
 
+/// Removes the secrets that a gate knows from texts of a server. Tokens change while it runs, so the
+/// gate is asked each time.
+fn server_text_redaction(gate: &Arc<Gate>) -> RedactServerText {
+    let gate = Arc::clone(gate);
+    Arc::new(move |text: &str| gate.redactor().redact_text(text).into_owned())
+}
+
 /// What runs of a server.
 #[derive(Default)]
 struct ServerSlot {
@@ -181,18 +188,22 @@ impl McpServerPlugin {
     }
 
     /// Finds out its tools: from an earlier start, or by starting it under this policy, if there is
-    /// one. `credential` signs in to a server at an address, and is asked for only then.
+    /// one. `credential` signs in to a server at an address, and is asked for only then. `gate` knows
+    /// the secrets that its texts may not have.
     pub(crate) async fn find_tools(
         &self,
         policy: Option<ServerPolicy<'_>>,
         credential: impl Future<Output = Option<Secret>>,
         start_time_max: Duration,
+        gate: &Arc<Gate>,
     ) {
         let known = match (self.tool_file.read(), policy) {
             (Some(tools), _) => Ok(tools),
             (None, None) => Err("its tools are not known yet".to_owned()),
             (None, Some(policy)) => {
-                self.start_for_tools(policy, credential.await.as_ref(), start_time_max).await
+                let redact = server_text_redaction(gate);
+                let credential = credential.await;
+                self.start_for_tools(policy, credential.as_ref(), start_time_max, redact).await
             }
         };
         // It is called once.
@@ -204,15 +215,17 @@ impl McpServerPlugin {
         policy: ServerPolicy<'_>,
         credential: Option<&Secret>,
         start_time_max: Duration,
+        redact: RedactServerText,
     ) -> Result<Vec<OfferedTool>, String> {
-        let started = self.connect(policy, credential, start_time_max).await;
+        let started =
+            self.connect(policy, credential, start_time_max, Arc::clone(&redact)).await;
         let running = started.map_err(|error| match error {
             McpStartError::Denied(denial) => {
                 self.endpoint.describe_missing_grant(&self.name, &denial)
             }
             McpStartError::Server(ServerError::SignInRequired(_), _) => self.sign_in_text(),
             McpStartError::Server(ServerError::PermissionMissing(scopes), _) => {
-                self.missing_permission_text(&scopes)
+                self.missing_permission_text(&redact(&scopes))
             }
             error => error.to_string(),
         })?;
@@ -272,6 +285,7 @@ impl McpServerPlugin {
         policy: ServerPolicy<'_>,
         credential: Option<&Secret>,
         start_time_max: Duration,
+        redact: RedactServerText,
     ) -> Result<Arc<RunningServer>, McpStartError> {
         let spec = self.endpoint.connection_spec(policy, &self.env, credential)?;
         let mut slot = self.slot.lock().await;
@@ -290,8 +304,8 @@ impl McpServerPlugin {
         // Calls that run keep the old one until they end.
         slot.running = None;
         let start_time = self.settings.start_time.min(start_time_max);
-        let started = RunningServer::start(&self.stage, spec.clone(), start_time, &self.tool_file);
-        match started.await {
+        let (stage, tool_file) = (&self.stage, &self.tool_file);
+        match RunningServer::start(stage, spec.clone(), start_time, tool_file, redact).await {
             Ok(running) => {
                 let running = Arc::new(running);
                 slot.running = Some(Arc::clone(&running));
@@ -385,7 +399,8 @@ impl McpServerPlugin {
         let grant = authorizer.checked_call_grant(call).await;
         let proxies = authorizer.proxy_settings();
         let policy = ServerPolicy { grant: &grant, proxies: proxies.as_deref() };
-        let running = match self.connect(policy, credential, Duration::MAX).await {
+        let redact = server_text_redaction(authorizer.gate());
+        let running = match self.connect(policy, credential, Duration::MAX, redact).await {
             Ok(running) => running,
             Err(error) => return self.not_ready_report(authorizer, &grant, error),
         };

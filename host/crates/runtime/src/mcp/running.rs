@@ -5,7 +5,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use sallyport_contract::Denial;
 use sallyport_http_client::{AddressCheck, client_builder};
 use sallyport_mcp_client::{
-    ConnectionLimits, OfferedTool, ServerAddress, ServerConnection, ServerError,
+    ConnectionLimits, OfferedTool, RedactServerText, ServerAddress, ServerConnection, ServerError,
 };
 use sallyport_process::{RunError, ServiceExit, ServiceProcess, StageExecutable, start_service};
 use tokio::sync::Mutex;
@@ -58,6 +58,7 @@ pub(super) struct RunningServer {
     /// Locked while it lists its tools anew, so that all calls wait for the list.
     listed: Mutex<ListedTools>,
     process: Mutex<Option<ServiceProcess>>,
+    redact: RedactServerText,
 }
 
 /// The tools of a server as it listed them last.
@@ -74,12 +75,14 @@ impl RunningServer {
         spec: ConnectionSpec,
         start_time: Duration,
         tool_file: &ToolFile,
+        redact: RedactServerText,
     ) -> Result<Self, McpStartError> {
         let limits = ConnectionLimits { start: start_time, tools: TOOLS_MAX };
         let (opened, process) = match &spec {
             ConnectionSpec::Process(process) => {
                 let (process, pipes) = start_service(stage, process).await?;
-                let opening = ServerConnection::open(pipes.output, pipes.input, limits);
+                let redact = Arc::clone(&redact);
+                let opening = ServerConnection::open(pipes.output, pipes.input, limits, redact);
                 (list_tools(opening).await, Some(process))
             }
             ConnectionSpec::Address(address) => {
@@ -87,18 +90,23 @@ impl RunningServer {
                 let may_reach = move |_: &str, to| allowed.allows_address(to);
                 let address = server_address(address, is_https, may_reach);
                 let address = address.map_err(McpStartError::Client)?;
-                (list_tools(ServerConnection::open_address(address, limits)).await, None)
+                let opening =
+                    ServerConnection::open_address(address, limits, Arc::clone(&redact));
+                (list_tools(opening).await, None)
             }
         };
         match opened {
             Ok((connection, listed)) => {
                 tool_file.keep(&listed.tools);
                 let (listed, process) = (Mutex::new(listed), Mutex::new(process));
-                Ok(Self { spec, connection, listed, process })
+                Ok(Self { spec, connection, listed, process, redact })
             }
             Err(error) => {
                 let end = match process {
-                    Some(process) => describe_end(process.close(Duration::ZERO).await),
+                    Some(process) => {
+                        let ended = process.close(Duration::ZERO).await;
+                        describe_end(ended, stderr_bytes_max(&spec), &redact)
+                    }
                     None => String::new(),
                 };
                 Err(McpStartError::Server(error, end))
@@ -128,7 +136,10 @@ impl RunningServer {
     /// Ends a server that failed, and returns how it ended, with what it printed last.
     pub(super) async fn end_report(&self) -> String {
         match self.process.lock().await.take() {
-            Some(process) => describe_end(process.close(Duration::ZERO).await),
+            Some(process) => {
+                let ended = process.close(Duration::ZERO).await;
+                describe_end(ended, stderr_bytes_max(&self.spec), &self.redact)
+            }
             None => String::new(),
         }
     }
@@ -180,17 +191,63 @@ pub(super) fn server_address(
     Ok(ServerAddress { client, url: spec.url.clone(), headers: spec.headers.clone() })
 }
 
+/// How many bytes of a server's standard error its process keeps.
+fn stderr_bytes_max(spec: &ConnectionSpec) -> u64 {
+    match spec {
+        ConnectionSpec::Process(process) => process.limits.errors_bytes,
+        ConnectionSpec::Address(_) => 0,
+    }
+}
+
 /// How a server ended, to follow a sentence about it.
-fn describe_end(ended: Result<ServiceExit, RunError>) -> String {
+fn describe_end(
+    ended: Result<ServiceExit, RunError>,
+    stderr_bytes_max: u64,
+    redact: &RedactServerText,
+) -> String {
     match ended {
         Ok(ServiceExit { exit, stderr }) => {
-            let skipped = stderr.trim().chars().count().saturating_sub(STDERR_CHARS_MAX);
-            let end: String = stderr.trim().chars().skip(skipped).collect();
+            let end = safe_stderr_end(&stderr, stderr_bytes_max, redact);
             match end.is_empty() {
                 true => format!("; {exit}"),
                 false => format!("; {exit}. It printed: {end}"),
             }
         }
         Err(error) => format!("; {error}"),
+    }
+}
+
+/// The end of a standard error of which at most `bytes_max` bytes were kept, without secrets. The
+/// first line of a longer one is left out, because it may begin inside a secret.
+fn safe_stderr_end(stderr: &str, bytes_max: u64, redact: &RedactServerText) -> String {
+    let lines = match stderr.len() as u64 >= bytes_max {
+        true => stderr.split_once('\n').map_or("", |(_, rest)| rest),
+        false => stderr,
+    };
+    let redacted = redact(lines);
+    let shown = redacted.trim();
+    let skipped = shown.chars().count().saturating_sub(STDERR_CHARS_MAX);
+    shown.chars().skip(skipped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The end began within the secret, so nothing recognised the rest.
+    #[test]
+    fn a_secret_across_the_beginning_of_the_shown_end_leaves_no_part() {
+        let redact: RedactServerText = Arc::new(|text: &str| text.replace("s3cret-77", "[gone]"));
+        let long = "x".repeat(STDERR_CHARS_MAX - 3);
+        let rows = [
+            ("no module\n".to_owned(), 100, "no module".to_owned()),
+            (format!("key s3cret-77{long}"), 1 << 16, format!("ne]{long}")),
+            // The process kept no more than this, so a secret may be cut already.
+            ("ret-77 is wrong\nbye\n".to_owned(), 20, "bye".to_owned()),
+            ("ret-77 is wrong".to_owned(), 15, String::new()),
+        ];
+        for (stderr, bytes_max, want) in rows {
+            assert_eq!(safe_stderr_end(&stderr, bytes_max, &redact), want);
+        }
     }
 }

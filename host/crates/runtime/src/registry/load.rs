@@ -209,7 +209,8 @@ async fn list_server_tools(parts: &LoadParts<'_>, candidates: &[PluginCandidate]
                     let token = parts.gate.user_token(service, LOCAL_USER).await.ok()?;
                     Some(token.into_credential().value)
                 };
-                server.find_tools(may_start.then_some(policy), credential, start_time_max).await;
+                let policy = may_start.then_some(policy);
+                server.find_tools(policy, credential, start_time_max, &parts.gate).await;
             })
         }
         _ => None,
