@@ -59,10 +59,11 @@ fn the_user_reads_why_a_server_is_gone() {
 
 #[test]
 fn a_server_that_does_not_begin_is_told_with_its_reason() {
-    let rows: [(&str, &str, &[&str]); 3] = [
+    let rows: [(&str, &str, &[&str]); 4] = [
         ("early", "", &["it ended with code 3", "no such module"]),
         ("silent", "start_time = \"1s\"", &["did not answer within 1s"]),
         ("many", "", &["it lists more than 256 tools"]),
+        ("long", "", &["its list of tools has more than 16777216 bytes"]),
     ];
     for (mode, more, words) in rows {
         home(mode, more).run(&["mcp", "check", "fake"]).ended(9).remarks(words);

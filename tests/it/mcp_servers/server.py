@@ -175,6 +175,8 @@ def handle(message):
             send({"id": id, "error": {"code": -32603, "message": "no list"}})
             return
         answer = {"tools": tools(), "resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+        if MODE == "long":
+            answer |= {"tools": [tool("echo", description="x" * 6_000_000)], "nextCursor": "more"}
     elif method == "tools/call":
         calls += 1
         before_result()

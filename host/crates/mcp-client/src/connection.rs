@@ -6,7 +6,7 @@ use rmcp::{
     RoleClient,
     model::{
         CallToolRequestParams, CallToolResponse, ErrorCode, InputRequest, InputRequiredResult,
-        InputResponses, PaginatedRequestParams, ProtocolVersion, RequestParamsMeta,
+        InputResponses, ListToolsResult, PaginatedRequestParams, ProtocolVersion, RequestParamsMeta,
     },
     service::{
         ClientInitializeError, ClientLifecycleMode, RunningService, ServiceError,
@@ -34,6 +34,10 @@ use crate::{
 /// Longest text of a server in a message, in characters.
 pub(crate) const SERVER_TEXT_CHARS_MAX: usize = 2000;
 
+/// Longest list of tools in bytes, over all its pages. 256 tools with long schemas are far below, and
+/// pages of the largest size could fill the memory.
+const TOOL_LIST_BYTES_MAX: usize = 16 << 20;
+
 /// The limits of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConnectionLimits {
@@ -52,6 +56,9 @@ pub enum ServerError {
     /// It lists too many tools.
     #[error("it lists more than {0} tools")]
     TooManyTools(usize),
+    /// Its list of tools is too long.
+    #[error("its list of tools has more than {0} bytes")]
+    ToolListTooLong(usize),
     /// It refused a request, in its own words.
     #[error("it refused the request: {message}")]
     Refused {
@@ -145,7 +152,7 @@ impl ServerConnection {
     ///
     /// # Errors
     ///
-    /// It does not answer in time, or lists too many.
+    /// It does not answer in time, lists too many, or its list is too long.
     pub async fn list_tools(&self) -> Result<Vec<OfferedTool>, ServerError> {
         let time = self.limits.start;
         timeout(time, self.list_pages()).await.map_err(|_| ServerError::NotReady(time))?
@@ -153,12 +160,17 @@ impl ServerConnection {
 
     async fn list_pages(&self) -> Result<Vec<OfferedTool>, ServerError> {
         let mut tools = Vec::new();
+        let mut bytes = 0;
         let mut cursor = None;
         // A page may be empty, so pages are limited like tools.
         for _ in 0..=self.limits.tools {
             let request = PaginatedRequestParams::default().with_cursor(cursor);
             let page = self.service.peer().list_tools(Some(request)).await;
             let page = page.map_err(|error| self.request_error(error))?;
+            bytes += json_bytes(&page);
+            if bytes > TOOL_LIST_BYTES_MAX {
+                return Err(ServerError::ToolListTooLong(TOOL_LIST_BYTES_MAX));
+            }
             tools.extend(page.tools.into_iter().map(OfferedTool::from));
             if tools.len() > self.limits.tools {
                 break;
@@ -283,6 +295,12 @@ impl ServerConnection {
             other => ServerError::BadAnswer(other.to_string()),
         }
     }
+}
+
+/// The length of a page of a list. It counts whole, because anything in it can be long.
+fn json_bytes(page: &ListToolsResult) -> usize {
+    // What came as JSON can be written as JSON.
+    serde_json::to_vec(page).map_or(0, |json| json.len())
 }
 
 fn begin_error(error: &ClientInitializeError, journal: &ConnectionJournal) -> ServerError {

@@ -13,7 +13,7 @@ use crate::atomic_file;
 /// choose among them.
 pub(super) const TOOLS_MAX: usize = 256;
 
-/// Size limit of the file. 256 tools with the longest schemas fit.
+/// Size limit of the file. The longest list that a connection takes fits.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 
 /// The longest part of a refused name that is shown, in characters.
@@ -103,10 +103,35 @@ impl ToolFile {
 
     fn write(&self, tools: &[OfferedTool]) {
         let Ok(json) = serde_json::to_vec(tools) else { return };
+        if json.len() as u64 > FILE_BYTES_MAX {
+            // It could not be read again, and the one before it is out of date.
+            return self.remove();
+        }
         if let Some(folder) = self.0.parent()
             && std::fs::create_dir_all(folder).is_ok()
         {
             let _ = atomic_file::replace_file(&self.0, &json, atomic_file::PRIVATE_MODE);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_could_not_be_read_again_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = ToolFile::new(folder.path(), &"fake".parse().unwrap(), "digest");
+        let tools = |description: String| {
+            let (name, parameters) = ("echo".to_owned(), serde_json::json!({}));
+            let (title, output, claims) = (None, None, Default::default());
+            vec![OfferedTool { name, title, description, parameters, output, claims }]
+        };
+        let short = tools("Echoes.".to_owned());
+        file.keep(&short);
+        assert_eq!(file.read(), Some(short));
+        file.keep(&tools("x".repeat(FILE_BYTES_MAX as usize)));
+        assert!(!file.0.exists(), "the list before it is out of date");
     }
 }
