@@ -16,7 +16,7 @@ use super::{
     headers, incoming,
     limited_connection::{LimitedConnection, ResponseHeadLimit, ResponseHeadTooLong},
     outgoing::{RequestBodyError, ScannedRequestBody},
-    pending_body::PendingBody,
+    pending_body::{BodyBufferError, PendingBody},
     proxy, repeat,
     request_check::PermittedRequest,
     timeouts::{ExchangeStep, ExchangeTimeouts},
@@ -69,7 +69,8 @@ pub(super) async fn exchange_request(
 ) -> Result<UnreadResponse, Error> {
     let body = PendingBody::new(body);
     let permitted = gate.permit_request(prepared, &body).await?;
-    repeat::send_with_account(gate, timeouts, prepared, &permitted, body.into_body()).await
+    let body = body.into_body().map_err(|error| gate.refuse_lost_body(&permitted.what, error))?;
+    repeat::send_with_account(gate, timeouts, prepared, &permitted, body).await
 }
 
 /// Sends a request that may leave, and waits for the head of the response.
@@ -176,6 +177,12 @@ async fn send_over_connection(
 }
 
 impl HttpGate {
+    /// Refuses a request whose body was to be shown to the user and is lost, although the request
+    /// was allowed while the body was read. A server must not take a part for the whole.
+    fn refuse_lost_body(&self, what: &str, error: BodyBufferError) -> Error {
+        self.refuse_request(what, format!("{error}; it is allowed by now, so it can be repeated"))
+    }
+
     /// The error of a broken exchange for the guest.
     pub(super) fn exchange_error(&self, error: &hyper::Error) -> Error {
         if let Some(body_error) =

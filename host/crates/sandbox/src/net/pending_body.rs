@@ -67,15 +67,21 @@ impl PendingBody {
     }
 
     /// The body to send: the stream that the guest is still writing, or the bytes that are held.
-    pub(super) fn into_body(self) -> WasiBody {
+    ///
+    /// # Errors
+    ///
+    /// The body was to be held and could not be. Part of it has been read already, so it cannot be
+    /// sent any more, even if the request has been allowed without a question in the meantime.
+    pub(super) fn into_body(self) -> Result<WasiBody, BodyBufferError> {
         match self.0.into_inner() {
-            PendingBodyState::Unread(body) => body,
-            PendingBodyState::Buffered(Ok(bytes)) if !bytes.is_empty() => {
-                Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
+            PendingBodyState::Unread(body) => Ok(body),
+            PendingBodyState::Buffered(Ok(bytes)) if bytes.is_empty() => {
+                Ok(Empty::new().map_err(|never| match never {}).boxed_unsync())
             }
-            PendingBodyState::Buffered(_) => {
-                Empty::new().map_err(|never| match never {}).boxed_unsync()
+            PendingBodyState::Buffered(Ok(bytes)) => {
+                Ok(Full::new(bytes).map_err(|never| match never {}).boxed_unsync())
             }
+            PendingBodyState::Buffered(Err(error)) => Err(error),
         }
     }
 }
@@ -103,7 +109,7 @@ mod tests {
     }
 
     async fn sent(body: PendingBody) -> Bytes {
-        body.into_body().collect().await.unwrap().to_bytes()
+        body.into_body().unwrap().collect().await.unwrap().to_bytes()
     }
 
     #[tokio::test]
@@ -142,6 +148,22 @@ mod tests {
         }
     }
 
+    /// An approval can arrive while the body is read. Then no question is asked, and nothing looks
+    /// at the body before it is sent.
+    #[tokio::test]
+    async fn a_body_that_could_not_be_held_is_not_sent_as_an_empty_one() {
+        let full = Bytes::from(vec![b'x'; BUFFERED_BYTES_MAX]);
+        let broken = Err(Error::HttpProtocolError);
+        for (all, want) in [
+            (vec![Ok(full), Ok("x".into())], BodyBufferError::TooLong),
+            (vec![Ok("x".into()), broken], BodyBufferError::Unfinished),
+        ] {
+            let body = pieces(all);
+            body.buffer_body().await;
+            assert_eq!(body.into_body().err(), Some(want));
+        }
+    }
+
     #[tokio::test]
     async fn what_is_given_up_is_not_sent() {
         let frames = stream::pending::<Result<Frame<Bytes>, Error>>();
@@ -149,6 +171,6 @@ mod tests {
         assert!(futures::poll!(std::pin::pin!(endless.buffer_body())).is_pending());
         endless.stop_buffering().await;
         assert_eq!(endless.buffered_body().await, Err(BodyBufferError::Unfinished));
-        assert_eq!(sent(endless).await, "");
+        assert_eq!(endless.into_body().err(), Some(BodyBufferError::Unfinished));
     }
 }
