@@ -162,6 +162,47 @@ fn what_is_denied_is_not_reached_by_detours() {
     );
 }
 
+/// The guest itself cannot follow such a link, but the user's editor, backup or web server can.
+#[test]
+fn a_guest_leaves_no_link_that_leads_out_of_its_folder() {
+    let home = home();
+    let watch = Watch::of(&home, &table(&home, ""));
+    let no = "! not-permitted";
+    let rows = [
+        ("sym ../beside /notes/sub/moved", "ok"),
+        ("mv /notes/sub/moved /notes/moved", no),
+        ("ln /notes/sub/moved /notes/linked", no),
+        ("mkdir /notes/sub/other", "ok"),
+        ("mv /notes/sub/moved /notes/sub/other/moved", "ok"),
+        ("mv /notes/sub/other/moved /notes/sub/again", "ok"),
+        // After a link, a step up leads elsewhere than its name says.
+        ("sym .. /notes/sub/up", "ok"),
+        ("sym up/../beside /notes/sub/round", no),
+        ("sym plain/../up /notes/round", no),
+        // A folder takes its links along.
+        ("mkdir /notes/sub/deep", "ok"),
+        ("sym ../../beside /notes/sub/deep/out", "ok"),
+        ("sym ../inner.txt /notes/sub/deep/in", "ok"),
+        ("mv /notes/sub/deep /notes/deep", no),
+        ("rm /notes/sub/deep/out", "ok"),
+        ("mv /notes/sub/deep /notes/deep", "ok"),
+        // The path of an open folder is out of date after a move.
+        ("mkdir /notes/sub/stale", "ok"),
+        ("open s /notes/sub/stale d", "ok"),
+        ("mv /notes/sub/stale /notes/stale", "ok"),
+        ("sym ../../beside s:out", no),
+        ("sym ../plain.txt s:in", "ok"),
+        ("cat /notes/stale/in", "plain"),
+    ];
+    let steps: Vec<&str> = rows.iter().map(|(step, _)| *step).collect();
+    let report = watch.call("follows_script", &json!({ "steps": steps }));
+    for (told, row) in watch::told(&report).into_iter().zip(rows) {
+        assert_eq!(told, row.1, "{}", row.0);
+    }
+    let refused = report.effects.iter().filter(|effect| matches!(effect, Effect::Refused(_)));
+    assert!(refused.count() > 1, "{report:?}");
+}
+
 /// No grant says anything about such a path, so nothing is written down.
 #[test]
 fn h27_a_path_never_leads_above_the_folder_that_it_begins_in() {

@@ -13,7 +13,9 @@
 //!    host or a scratch folder of the session ([`scratch`]).
 //! 5. A guest that looks for files and has none waits while the user is asked for them
 //!    ([`missing_files`]).
-//! 6. Only regular files and folders are opened, so nothing blocks forever ([`open`]).
+//! 6. A guest leaves no link that leads out of its mount, because other programs would follow it
+//!    ([`symlink`]).
+//! 7. Only regular files and folders are opened, so nothing blocks forever ([`open`]).
 //!
 //! All work on the disk runs on threads that may block. Changes to one folder of the host are made
 //! one after the other, so that a checked entry is the one that is changed.
@@ -33,6 +35,7 @@ mod path_metadata;
 mod resolve;
 mod scratch;
 mod stream;
+mod symlink;
 pub(crate) mod temp_folder;
 
 use std::sync::Arc;

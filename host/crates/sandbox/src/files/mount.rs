@@ -294,13 +294,20 @@ impl GrantedMount {
             .pattern_lost_by_move(from, deny, to)
             .or_else(|| deny.pattern_lost_by_move(to, deny, from));
         let Some(pattern) = lost else { return Ok(()) };
-        let act = format!(
-            "rename {} to {}",
-            self.mount.to_guest_path(from),
-            self.mount.to_guest_path(to)
-        );
         let why = format!("the folder would move what {pattern:?} denies, or into its place");
-        Err(self.record_denial(act, why))
+        Err(self.record_denial(self.describe_rename(from, to), why))
+    }
+
+    /// Refuses to move a folder with links that lead out of the mount at the new place.
+    pub(super) fn refuse_folder_links(&self, from: &Path, to: &Path) -> ErrorCode {
+        let why = "a link in the folder would lead out of the mount there, or the folder is too \
+                   large to search for such links";
+        self.record_denial(self.describe_rename(from, to), why.to_owned())
+    }
+
+    fn describe_rename(&self, from: &Path, to: &Path) -> String {
+        let (from, to) = (self.mount.to_guest_path(from), self.mount.to_guest_path(to));
+        format!("rename {from} to {to}")
     }
 
     /// Makes sure that a file has only one name if the folder denies some names, because its other

@@ -37,9 +37,9 @@ const STEPS_MAX: usize = 1024;
 
 /// The flags for a folder on the way, which is only used to open the next one.
 #[cfg(target_os = "linux")]
-const STEP: OFlags = OFlags::PATH;
+pub(super) const FOLDER_STEP_FLAGS: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
-const STEP: OFlags = OFlags::RDONLY;
+pub(super) const FOLDER_STEP_FLAGS: OFlags = OFlags::RDONLY;
 
 /// A resolved path. The entry may not exist.
 pub(super) struct ResolvedGuestPath {
@@ -171,7 +171,7 @@ impl<'a> PathWalk<'a> {
     }
 
     fn enter_folder(&mut self, step: OsString) -> Result<(), ErrorCode> {
-        let flags = STEP | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = FOLDER_STEP_FLAGS | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match openat(self.current_folder(), &step, flags, Mode::empty()) {
             Ok(folder) => self.folders.push(Arc::new(folder)),
             // Either error may mean that the step is a link.
