@@ -2,9 +2,9 @@
 //!
 //! All runs that use the same folder share its usage, even if they belong to different plugins. A
 //! folder with a quota is measured when a run first changes it; from then on every change is added
-//! or subtracted, until the last run that uses the folder ends. For a stateful guest, the folder is
-//! measured again in the next run, unless a file is still open: an open file may no longer have a
-//! name.
+//! or subtracted. It is measured again when another guest begins to use it, or a stateful guest its
+//! next run, because the user may have changed it. That waits while a file is open: an open file
+//! may no longer have a name.
 
 use std::{
     collections::HashMap,
@@ -49,6 +49,9 @@ pub(crate) struct FolderUsage {
 struct FolderUsageState {
     /// `None` until it is needed.
     used_bytes: Option<u64>,
+    /// Whether at least the used bytes are used, and maybe more: measuring stops at the quota of
+    /// the plugin that needs it, and another plugin can have a larger one.
+    is_partly_measured: bool,
     /// The files that runs hold open, and how often. Removing the last name of an open file frees
     /// no space.
     open_files: HashMap<FileIdentity, u32>,
@@ -188,12 +191,22 @@ impl FolderUsage {
     }
 
     fn used_bytes(&self, root: &OwnedFd, limit_bytes: u64) -> Result<u64, QuotaError> {
-        if let Some(used) = lock_mutex(&self.state).used_bytes {
+        if let Some(used) = self.known_bytes(limit_bytes) {
             return Ok(used);
         }
-        let used = measure_folder(root, limit_bytes).ok_or(QuotaError { limit_bytes })?;
-        lock_mutex(&self.state).used_bytes = Some(used);
+        let measured = measure_folder(root, limit_bytes).ok_or(QuotaError { limit_bytes })?;
+        let mut state = lock_mutex(&self.state);
+        // An open file without a name is not measured, but can be in what was known before.
+        let used = measured.max(state.used_bytes.unwrap_or(0));
+        state.used_bytes = Some(used);
+        state.is_partly_measured = measured > limit_bytes;
         Ok(used)
+    }
+
+    /// The used bytes, if they are known well enough to compare them with a limit.
+    fn known_bytes(&self, limit_bytes: u64) -> Option<u64> {
+        let state = lock_mutex(&self.state);
+        state.used_bytes.filter(|used| !state.is_partly_measured || *used > limit_bytes)
     }
 
     fn add_bytes(&self, bytes: u64) {
@@ -240,6 +253,26 @@ mod tests {
         );
         drop((one, two));
         assert_eq!(table.folder_usage(&root).unwrap().used_bytes(&root, 20_000), Ok(10_000));
+    }
+
+    #[test]
+    fn a_size_that_a_smaller_quota_measured_in_part_is_not_all_that_is_used() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c", "d"] {
+            fs::write(folder.path().join(name), [0; 10_000]).unwrap();
+        }
+        let root = root(folder.path());
+        let usage = FolderUsageTable::default().folder_usage(&root).unwrap();
+        let (small, large) = (QuotaAccount::new(Arc::clone(&usage)), QuotaAccount::new(usage));
+        let charge = |account: &QuotaAccount, bytes, quota_bytes| {
+            account.charge_bytes(&account.lock_for_write(), bytes, Some(quota_bytes), &root)
+        };
+        assert_eq!(charge(&small, 1, 5_000), Err(QuotaError { limit_bytes: 5_000 }));
+        assert_eq!(charge(&large, 2_001, 42_000), Err(QuotaError { limit_bytes: 42_000 }));
+        assert_eq!(charge(&large, 2_000, 42_000), Ok(()));
+        assert_eq!(charge(&large, 1, 42_000), Err(QuotaError { limit_bytes: 42_000 }));
+        small.refund_bytes(&small.lock_for_write(), 10_000);
+        assert_eq!(charge(&small, 1, 5_000), Err(QuotaError { limit_bytes: 5_000 }));
     }
 
     #[test]

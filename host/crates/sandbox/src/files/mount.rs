@@ -84,6 +84,8 @@ impl GuestMount {
         root: OwnedFd,
         usage: Arc<FolderUsage>,
     ) -> Arc<Self> {
+        // An idle guest can have kept what it measured, and the user may have changed the folder.
+        usage.forget_size();
         let source = MountSource::Folder(entry.host);
         Arc::new(Self::new(current_run, open_files, source, entry.guest, root, usage))
     }
