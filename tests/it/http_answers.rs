@@ -306,15 +306,13 @@ fn hundreds_of_short_headers_are_not_too_large() {
 #[test]
 fn a_coding_of_the_transfer_is_refused_and_not_handed_on() {
     let body = gzip("hello ".repeat(100).as_bytes());
-    for (coding, what) in
-        [("gzip", "gzip"), ("gzip, chunked", "gzip, chunked"), ("deflate", "deflate")]
-    {
+    for coding in ["gzip", "gzip, chunked", "deflate"] {
         let head = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: {coding}\r\n\r\n");
         let chunked =
             [format!("{:x}\r\n", body.len()).as_bytes(), &body, b"\r\n0\r\n\r\n"].concat();
         let sent = if coding.ends_with("chunked") { chunked } else { body.clone() };
         let report = fetch(Response::Bytes([head.into_bytes(), sent].concat()), "");
-        check_failed(coding, &report, &["HttpResponseTransferCoding", what]);
+        check_failed(coding, &report, &["HttpResponseTransferCoding"]);
     }
 }
 
