@@ -77,15 +77,13 @@ impl ResolverSetup {
         hosts: &[u8],
         (config, mut options): (ResolverConfig, ResolverOpts),
     ) -> io::Result<Self> {
-        let mut known = Hosts::default();
-        known.read_hosts_conf(hosts)?;
         // The hosts file is read here, for both families of addresses at the same time.
         options.use_hosts_file = ResolveHosts::Never;
         let servers = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
             .with_options(options)
             .build()
             .map_err(io::Error::other)?;
-        Ok(Self { modification_times, hosts: known, servers })
+        Ok(Self { modification_times, hosts: parse_hosts_file(hosts), servers })
     }
 
     async fn resolve_host(&self, host: &str) -> io::Result<Vec<IpAddr>> {
@@ -111,6 +109,16 @@ impl ResolverSetup {
         let records: Vec<_> = found.collect();
         let addresses = records.iter().flat_map(|lookup| lookup.answers());
         addresses.filter_map(|record| record.data.ip_addr()).collect()
+    }
+}
+
+/// Reads the names of a hosts file. Bytes that are not UTF-8 are replaced, because the other names
+/// must still be found. If the file cannot be read at all, only the name servers are queried.
+fn parse_hosts_file(bytes: &[u8]) -> Hosts {
+    let mut hosts = Hosts::default();
+    match hosts.read_hosts_conf(String::from_utf8_lossy(bytes).as_bytes()) {
+        Ok(()) => hosts,
+        Err(_) => Hosts::default(),
     }
 }
 
@@ -175,11 +183,15 @@ mod tests {
 
     /// Looks up a name. Returns the result and the queries that the server received.
     async fn look_up(name: &str) -> (Option<Vec<String>>, Vec<String>) {
+        look_up_with_hosts(HOSTS_FILE, name).await
+    }
+
+    async fn look_up_with_hosts(hosts: &[u8], name: &str) -> (Option<Vec<String>>, Vec<String>) {
         let (server, heard) = name_server();
         let search = vec![Name::from_ascii("lan.example.").unwrap()];
         let config = ResolverConfig::from_parts(None, search, vec![server]);
         let setup =
-            ResolverSetup::new([None; 2], HOSTS_FILE, (config, ResolverOpts::default())).unwrap();
+            ResolverSetup::new([None; 2], hosts, (config, ResolverOpts::default())).unwrap();
         let found = setup.resolve_host(name).await.ok();
         let found = found.map(|all| all.iter().map(ToString::to_string).collect());
         let mut asked: Vec<String> = heard.try_iter().collect();
@@ -200,6 +212,18 @@ mod tests {
         check("inside.example", Some(&["10.1.1.1", "::2"]), &[]).await;
         check("other", Some(&["10.1.1.1"]), &[]).await;
         check("localhost", Some(&["127.0.0.1"]), &[]).await;
+    }
+
+    #[tokio::test]
+    async fn a_hosts_file_with_bytes_that_are_not_text_ends_no_lookup() {
+        let hosts = b"# M\xfcller\n10.1.1.1 before\n10.1.1.2 m\xfcller after\n10.1.1.3 last\n";
+        for (name, want) in [("before", "10.1.1.1"), ("after", "10.1.1.2"), ("last", "10.1.1.3")] {
+            let found = look_up_with_hosts(hosts, name).await;
+            assert_eq!(found, (Some(vec![want.to_owned()]), Vec::new()), "{name}");
+        }
+        let (found, asked) = look_up_with_hosts(hosts, "known.example").await;
+        assert_eq!(found, Some(vec!["192.0.2.7".to_owned()]));
+        assert_eq!(asked.len(), 2);
     }
 
     #[tokio::test]
