@@ -170,7 +170,10 @@ async fn send_over_connection(
         .await?;
     // The connection must be driven while the head is awaited and while the body is read.
     let driver = wasmtime_wasi::runtime::spawn(connection);
-    let response = timeouts.wait_for_step(ExchangeStep::Head, sender.send_request(request)).await?;
+    // The server answers after the body has been sent, which may take as long as the exchange.
+    let activity = request.body().activity();
+    let sent = sender.send_request(request);
+    let response = timeouts.wait_for_active_step(ExchangeStep::Head, &activity, sent).await?;
     let response = response.map_err(|error| gate.response_head_error(&error, &head_limit))?;
     head_limit.lift_limit();
     Ok(UnreadResponse { response, traffic, driver })

@@ -16,7 +16,7 @@ use sallyport_contract::redact::ScanStream;
 use url::Url;
 use wasmtime_wasi_http::{Error, WasiBody};
 
-use super::{HttpGate, request_check::PermittedRequest};
+use super::{HttpGate, request_check::PermittedRequest, timeouts::StepActivity};
 use crate::effect_log::RequestTraffic;
 
 /// The reason why a body was cut off. The connection is closed with it.
@@ -53,6 +53,7 @@ pub(super) struct ScannedRequestBody {
     scan: Option<ScanStream>,
     bytes: u64,
     traffic: Arc<RequestTraffic>,
+    activity: StepActivity,
 }
 
 impl ScannedRequestBody {
@@ -65,7 +66,12 @@ impl ScannedRequestBody {
     ) -> Self {
         let (gate, url, what) = (gate.clone(), url.clone(), permitted.what.clone());
         let scan = Some(permitted.scanner.start_body_scan());
-        Self { body, gate, url, what, scan, bytes: 0, traffic }
+        Self { body, gate, url, what, scan, bytes: 0, traffic, activity: StepActivity::default() }
+    }
+
+    /// When a piece of the body was last sent.
+    pub(super) fn activity(&self) -> StepActivity {
+        self.activity.clone()
     }
 
     /// Accepts a piece and returns the bytes that may leave now.
@@ -94,6 +100,7 @@ impl ScannedRequestBody {
             RequestBodyError::Secret
         })?;
         self.traffic.add_sent_bytes(clear.len() as u64);
+        self.activity.record(self.gate.run_context.clock.elapsed_time());
         Ok(clear)
     }
 }
