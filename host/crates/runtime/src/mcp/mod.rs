@@ -217,8 +217,7 @@ impl McpServerPlugin {
         start_time_max: Duration,
         redact: RedactServerText,
     ) -> Result<Vec<OfferedTool>, String> {
-        let started =
-            self.connect(policy, credential, start_time_max, Arc::clone(&redact)).await;
+        let started = self.connect(policy, credential, start_time_max, Arc::clone(&redact)).await;
         let running = started.map_err(|error| match error {
             McpStartError::Denied(denial) => {
                 self.endpoint.describe_missing_grant(&self.name, &denial)

@@ -90,8 +90,7 @@ impl RunningServer {
                 let may_reach = move |_: &str, to| allowed.allows_address(to);
                 let address = server_address(address, is_https, may_reach);
                 let address = address.map_err(McpStartError::Client)?;
-                let opening =
-                    ServerConnection::open_address(address, limits, Arc::clone(&redact));
+                let opening = ServerConnection::open_address(address, limits, Arc::clone(&redact));
                 (list_tools(opening).await, None)
             }
         };

@@ -252,8 +252,10 @@ impl AuditLog {
 
 impl Drop for AuditLog {
     fn drop(&mut self) {
-        self.shared.lock_state().is_closing = true;
         let flushed = self.flush(Duration::from_millis(DROP_WAIT_MS));
+        // Not earlier: after a failure, a thread that sees this does not try once more.
+        self.shared.lock_state().is_closing = true;
+        self.shared.work.notify_one();
         // A writer that hangs is abandoned: the process has waited long enough for it.
         if !matches!(flushed, Err(AuditError::TimedOut { .. })) {
             self.writer.take().map(JoinHandle::join);
@@ -363,5 +365,49 @@ fn notify_waiters(items: Vec<WriteQueueItem>, result: &Result<(), AuditError>) {
 impl std::fmt::Debug for SharedWriteQueue {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SharedWriteQueue").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::{AuditKind, HostUser};
+
+    /// Refuses the first record, and keeps the others.
+    struct RefusingOnce {
+        has_refused: bool,
+        kept: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl AuditWriter for RefusingOnce {
+        fn append(&mut self, lines: &[&str], _: bool) -> Result<Vec<AuditProblem>, StoreError> {
+            if !lines.is_empty() && !std::mem::replace(&mut self.has_refused, true) {
+                return Err(StoreError::Full { path: "audit".into() });
+            }
+            self.kept.lock().unwrap().extend(lines.iter().map(|line| (*line).to_owned()));
+            Ok(Vec::new())
+        }
+
+        fn sync(&mut self) -> Result<Vec<AuditProblem>, StoreError> {
+            Ok(Vec::new())
+        }
+    }
+
+    /// The thread could end between the two steps of the drop: it was told that the log closes, and
+    /// not yet to try once more.
+    #[test]
+    fn a_record_that_was_kept_after_a_failure_was_lost_at_the_end_of_the_log() {
+        let record = || AuditRecord::new(AuditKind::Policy, 1, HostUser::from_process("tester"));
+        for _ in 0..200 {
+            let kept = Arc::default();
+            let log = AuditLog::start(Box::new(RefusingOnce {
+                has_refused: false,
+                kept: Arc::clone(&kept),
+            }));
+            log.commit_within(record(), Duration::from_secs(60)).unwrap_err();
+            log.append_completed(record());
+            drop(log);
+            assert_eq!(kept.lock().unwrap().len(), 1);
+        }
     }
 }
