@@ -8,8 +8,9 @@
 //! compared instead of subscribing to changes, because that also works on network file systems, for
 //! editors that replace a file, and for a file or a folder that does not exist yet.
 //!
-//! A file with a mistake is rejected as a whole. The previous policy then stays in force, and the
-//! change is reported.
+//! A file with a mistake is rejected as a whole and reported. Its previous text then stays in force
+//! with the present text of the other files, because otherwise a broken file of a project would keep
+//! grants in force that the user revokes in another file.
 
 use std::{
     fmt, io,
@@ -25,10 +26,10 @@ use std::{
 
 use arc_swap::ArcSwap;
 use sallyport_policy::{MachineFacts, Policy, PolicyFile, PolicyTier, SecretSource, SourceError};
-use sallyport_untrusted_file::{self as untrusted_file, FileStamp};
+use sallyport_untrusted_file::{self as untrusted_file, FileStamp, foreign_owner};
 use tokio::sync::oneshot;
 
-use crate::config::{PolicyFiles, PolicyPath};
+use crate::config::{ForeignFile, PolicyFiles, PolicyPath};
 
 /// Size limit of a policy file. The parser's own limit is lower.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -72,8 +73,10 @@ impl PolicyLoadError {
 pub enum PolicyChange {
     /// A new policy is in force.
     Reloaded,
-    /// The new text cannot be used. The old policy stays in force.
+    /// The new text of a file cannot be used. Its previous text stays in force.
     Refused(PolicyLoadError),
+    /// A project's file is ignored, as at the start.
+    Ignored(ForeignFile),
 }
 
 impl fmt::Display for PolicyChange {
@@ -81,8 +84,9 @@ impl fmt::Display for PolicyChange {
         match self {
             Self::Reloaded => f.write_str("the policy has changed and is in force"),
             Self::Refused(error) => {
-                write!(f, "Policy not reloaded, the old one stays in force: {error}")
+                write!(f, "Policy file not reloaded, its previous text stays in force: {error}")
             }
+            Self::Ignored(foreign) => write!(f, "{foreign}"),
         }
     }
 }
@@ -108,6 +112,19 @@ struct CheckedPolicy {
     snapshot: PolicySnapshot,
     /// The files that were checked. They belong to the snapshot unless they contain a mistake.
     stamps: Vec<Option<FileStamp>>,
+    /// The last usable text of each file, parsed. `None` grants nothing and tightens nothing.
+    parsed_files: ParsedFiles,
+}
+
+/// One entry for each file, in the order of the files.
+type ParsedFiles = Vec<Option<PolicyFile>>;
+
+/// The result of reading changed files.
+struct ReloadedPolicy {
+    policy: Arc<Policy>,
+    parsed_files: ParsedFiles,
+    /// The files that were not used, and why.
+    remarks: Vec<PolicyChange>,
 }
 
 /// A policy with the number of its edition. Grants from an older edition are void.
@@ -129,9 +146,12 @@ impl PolicyStore {
     pub fn open(files: PolicyFiles, on_change: OnChange) -> Result<Self, PolicyLoadError> {
         // Stamps come first, so that a change between the two reads is noticed later.
         let stamps = file_stamps(&files.files);
-        let policy = Arc::new(read_all_files(&files, true)?);
+        let read_file = |file: &PolicyPath| load_policy_file(&files, file, file.is_named);
+        let parsed_files: ParsedFiles =
+            files.files.iter().map(read_file).collect::<Result<_, _>>()?;
+        let policy = Arc::new(combine_parsed_files(&files, &parsed_files)?);
         let snapshot = PolicySnapshot { revision: 0, policy };
-        let state = ArcSwap::from_pointee(CheckedPolicy { snapshot, stamps });
+        let state = ArcSwap::from_pointee(CheckedPolicy { snapshot, stamps, parsed_files });
         let shared = Arc::new(SharedPolicy { files, state });
         let (checks, requests) = channel();
         let watched = Arc::clone(&shared);
@@ -155,6 +175,23 @@ impl PolicyStore {
     /// The edition of the policy in force. Cheaper than [`current`](Self::current).
     pub fn revision(&self) -> u64 {
         self.shared.state.load().snapshot.revision
+    }
+
+    /// Parses the policy as if the user's file contained `user_text`, and the other files what is in
+    /// force of them. Writes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The text contains a mistake, alone or together with the other files.
+    pub(crate) fn parse_proposed_text(&self, user_text: &str) -> Result<Policy, PolicyLoadError> {
+        let files = &self.shared.files;
+        let mut parsed_files = self.shared.state.load().parsed_files.clone();
+        for (file, parsed) in files.files.iter().zip(&mut parsed_files) {
+            if file.tier == PolicyTier::User {
+                *parsed = Some(parse_policy_file(file, user_text, files.home.as_deref())?);
+            }
+        }
+        combine_parsed_files(files, &parsed_files)
     }
 
     /// Checks the files, and returns the policy in force after it. If they have changed, it waits
@@ -183,12 +220,12 @@ impl SharedPolicy {
             if matches!(request, Err(RecvTimeoutError::Disconnected)) {
                 return;
             }
-            let change = self.changed_stamps().map(|stamps| self.reload(stamps));
+            let changes = self.changed_stamps().map(|stamps| self.reload(stamps));
             if let Ok(done) = request {
                 // The one who asked may have gone.
                 let _ = done.send(());
             }
-            if let Some(change) = change {
+            for change in changes.into_iter().flatten() {
                 // A panic of the receiver has been reported. Without the watcher, a running guest
                 // would keep revoked grants.
                 let _ = panic::catch_unwind(AssertUnwindSafe(|| on_change(&change)));
@@ -207,20 +244,71 @@ impl SharedPolicy {
         PolicyLoadError::Unreadable { path: self.files.user_file().to_owned(), source }
     }
 
-    /// Reads files with these stamps. A panic counts as a mistake, because the watcher must go on.
-    fn reload(&self, stamps: Vec<Option<FileStamp>>) -> PolicyChange {
-        let previous = self.state.load().snapshot.clone();
-        let read_files = AssertUnwindSafe(|| read_all_files(&self.files, false));
-        let read = panic::catch_unwind(read_files);
-        let (snapshot, change) = match read.unwrap_or_else(|_| Err(self.panic_error())) {
-            Ok(policy) => {
-                let revision = previous.revision + 1;
-                (PolicySnapshot { revision, policy: Arc::new(policy) }, PolicyChange::Reloaded)
+    /// Reads files with these stamps, and returns what is reported about it. A panic counts as a
+    /// mistake, because the watcher must go on.
+    fn reload(&self, stamps: Vec<Option<FileStamp>>) -> Vec<PolicyChange> {
+        let previous = self.state.load_full();
+        let read_files = AssertUnwindSafe(|| self.read_changed_files(&previous));
+        let reloaded = panic::catch_unwind(read_files).unwrap_or_else(|_| ReloadedPolicy {
+            policy: Arc::clone(&previous.snapshot.policy),
+            parsed_files: previous.parsed_files.clone(),
+            remarks: vec![PolicyChange::Refused(self.panic_error())],
+        });
+        let ReloadedPolicy { policy, parsed_files, remarks: mut changes } = reloaded;
+        let mut snapshot = previous.snapshot.clone();
+        // Nothing has changed if the only other text was refused.
+        if changes.is_empty() || *policy != *snapshot.policy {
+            snapshot = PolicySnapshot { revision: snapshot.revision + 1, policy };
+            changes.insert(0, PolicyChange::Reloaded);
+        }
+        self.state.store(Arc::new(CheckedPolicy { snapshot, stamps, parsed_files }));
+        changes
+    }
+
+    /// Reads all files. One that cannot be used keeps its previous text.
+    fn read_changed_files(&self, previous: &CheckedPolicy) -> ReloadedPolicy {
+        let mut remarks = Vec::new();
+        let mut parsed_files = ParsedFiles::new();
+        for (file, known) in self.files.files.iter().zip(&previous.parsed_files) {
+            if let Some(foreign) = find_foreign_project(file) {
+                remarks.push(PolicyChange::Ignored(foreign));
+                parsed_files.push(None);
+                continue;
             }
-            Err(error) => (previous, PolicyChange::Refused(error)),
-        };
-        self.state.store(Arc::new(CheckedPolicy { snapshot, stamps }));
-        change
+            parsed_files.push(load_policy_file(&self.files, file, false).unwrap_or_else(|error| {
+                remarks.push(PolicyChange::Refused(error));
+                known.clone()
+            }));
+        }
+        match combine_parsed_files(&self.files, &parsed_files) {
+            Ok(policy) => ReloadedPolicy { policy: Arc::new(policy), parsed_files, remarks },
+            Err(error) => {
+                remarks.push(PolicyChange::Refused(error));
+                let (policy, parsed_files) = self.combine_one_by_one(previous, parsed_files);
+                ReloadedPolicy { policy, parsed_files, remarks }
+            }
+        }
+    }
+
+    /// Replaces one file after another, for files that conflict with each other. Those that are
+    /// valid with the previous text of the others are used.
+    fn combine_one_by_one(
+        &self,
+        previous: &CheckedPolicy,
+        parsed_files: ParsedFiles,
+    ) -> (Arc<Policy>, ParsedFiles) {
+        let mut policy = Arc::clone(&previous.snapshot.policy);
+        let mut used_files = previous.parsed_files.clone();
+        for (index, parsed) in parsed_files.into_iter().enumerate() {
+            let mut candidate = used_files.clone();
+            if let Some(place) = candidate.get_mut(index) {
+                *place = parsed;
+            }
+            if let Ok(combined) = combine_parsed_files(&self.files, &candidate) {
+                (policy, used_files) = (Arc::new(combined), candidate);
+            }
+        }
+        (policy, used_files)
     }
 }
 
@@ -228,13 +316,7 @@ fn file_stamps(files: &[PolicyPath]) -> Vec<Option<FileStamp>> {
     files.iter().map(|file| FileStamp::read(&file.path).ok()).collect()
 }
 
-/// Reads all files. A named file must exist at the start. If it vanishes later, it grants nothing,
-/// like a file that never existed.
-fn read_all_files(files: &PolicyFiles, is_start: bool) -> Result<Policy, PolicyLoadError> {
-    combine_policy_files(files, |file| read_policy_file(file, is_start && file.is_named))
-}
-
-/// Parses the policy as if the user's file contained `users`. Writes nothing.
+/// Parses the policy as if the user's file contained `user_text`. Writes nothing.
 ///
 /// # Errors
 ///
@@ -243,24 +325,52 @@ pub fn parse_proposed_policy(
     files: &PolicyFiles,
     user_text: &str,
 ) -> Result<Policy, PolicyLoadError> {
-    combine_policy_files(files, |file| match file.tier {
-        PolicyTier::User => Ok(Some(user_text.to_owned())),
-        PolicyTier::Admin | PolicyTier::Project => read_policy_file(file, false),
-    })
+    let parse_file = |file: &PolicyPath| -> Result<Option<PolicyFile>, PolicyLoadError> {
+        match file.tier {
+            PolicyTier::User => {
+                Ok(Some(parse_policy_file(file, user_text, files.home.as_deref())?))
+            }
+            PolicyTier::Admin | PolicyTier::Project => load_policy_file(files, file, false),
+        }
+    };
+    let parsed_files: Result<ParsedFiles, PolicyLoadError> =
+        files.files.iter().map(parse_file).collect();
+    combine_parsed_files(files, &parsed_files?)
 }
 
-fn combine_policy_files(
+/// Reads and parses a file. A named file must exist at the start. If it vanishes later, it grants
+/// nothing, like a file that never existed.
+fn load_policy_file(
     files: &PolicyFiles,
-    text: impl Fn(&PolicyPath) -> Result<Option<String>, PolicyLoadError>,
+    file: &PolicyPath,
+    must_exist: bool,
+) -> Result<Option<PolicyFile>, PolicyLoadError> {
+    let text = read_policy_file(file, must_exist)?;
+    let parsed = text.map(|text| parse_policy_file(file, &text, files.home.as_deref()));
+    Ok(parsed.transpose()?)
+}
+
+/// A project's file that another user could have placed since the start.
+fn find_foreign_project(file: &PolicyPath) -> Option<ForeignFile> {
+    if file.tier != PolicyTier::Project || !file.path.exists() {
+        return None;
+    }
+    // The file, its `.sallyport` folder, and the project's folder.
+    let mut locations: Vec<&Path> = file.path.ancestors().take(3).collect();
+    locations.reverse();
+    // A place that is gone now cannot be opened later either.
+    let owner = |location: &Path| foreign_owner(location).ok()?;
+    let (location, owner) =
+        locations.into_iter().find_map(|location| Some((location, owner(location)?)))?;
+    Some(ForeignFile { file: file.path.clone(), location: location.to_owned(), owner })
+}
+
+fn combine_parsed_files(
+    files: &PolicyFiles,
+    parsed_files: &[Option<PolicyFile>],
 ) -> Result<Policy, PolicyLoadError> {
     let home = files.home.as_deref();
-    let mut parsed = Vec::new();
-    for file in &files.files {
-        if let Some(text) = text(file)? {
-            parsed.push(parse_policy_file(file, &text, home)?);
-        }
-    }
-    let policy = Policy::from_files(parsed)?;
+    let policy = Policy::from_files(parsed_files.iter().flatten().cloned().collect())?;
     let protected_files = [files.host_files.as_slice(), &secret_files(&policy)].concat();
     let machine_facts =
         MachineFacts { host_paths: &protected_files, home, resolve_links: &resolve_links };

@@ -1,6 +1,6 @@
 //! Tests of the policy in force: which changes of its files take effect, and when.
 
-use std::{fs, time::Instant};
+use std::{fs, os::unix::fs::PermissionsExt, sync::Mutex, time::Instant};
 
 use super::*;
 
@@ -98,6 +98,93 @@ fn a_change_is_seen_and_a_broken_one_is_refused() {
     assert_eq!(plugins(&standing), 1);
     fs::remove_file(&path).unwrap();
     assert_eq!(plugins(&standing), 0, "a file that is gone grants nothing");
+}
+
+/// Opens the policy of a user and a project, which keeps what it reports.
+fn opened_with_project(folder: &Path) -> (PolicyStore, PathBuf, Arc<Mutex<Vec<String>>>) {
+    let project = folder.join(".sallyport/policy.toml");
+    let sallyport_folder = folder.join(".sallyport");
+    fs::create_dir(&sallyport_folder).unwrap();
+    fs::set_permissions(&sallyport_folder, fs::Permissions::from_mode(0o700)).unwrap();
+    let file = |tier, path: PathBuf| PolicyPath { tier, path, is_named: false };
+    let files = vec![
+        file(PolicyTier::User, folder.join("policy.toml")),
+        file(PolicyTier::Project, project.clone()),
+    ];
+    let files = PolicyFiles { files, host_files: Vec::new(), home: None, foreign: Vec::new() };
+    let reports = Arc::new(Mutex::new(Vec::new()));
+    let known = Arc::clone(&reports);
+    let on_change: OnChange =
+        Box::new(move |change| known.lock().unwrap().push(change.to_string()));
+    (PolicyStore::open(files, on_change).unwrap(), project, reports)
+}
+
+/// Replaces a file at once: the watcher would take a file that is half written for a change.
+fn replace_with_mode(path: &Path, text: &str, mode: u32) {
+    let new = path.with_extension("new");
+    fs::write(&new, text).unwrap();
+    fs::set_permissions(&new, fs::Permissions::from_mode(mode)).unwrap();
+    fs::rename(&new, path).unwrap();
+}
+
+const TIGHTENED: &str = "[plugin.b]\nstate = false\n";
+
+/// A project's file with a mistake kept the whole policy, with the grants that the user revoked.
+#[test]
+fn a_broken_project_file_does_not_keep_what_the_user_revokes() {
+    for previous in ["", TIGHTENED] {
+        let folder = tempfile::tempdir().unwrap();
+        let user = folder.path().join("policy.toml");
+        fs::write(&user, GRANT).unwrap();
+        let (standing, project, reports) = opened_with_project(folder.path());
+        assert_eq!(plugins(&standing), 1);
+        replace_with_mode(&project, previous, 0o600);
+        let of_project = usize::from(!previous.is_empty());
+        assert_eq!(plugins(&standing), 1 + of_project);
+        let revision = standing.revision();
+        replace_with_mode(&project, "x = 1", 0o600);
+        assert_eq!(plugins(&standing), 1 + of_project, "its previous text stays");
+        assert_eq!(standing.revision(), revision);
+        replace_with_mode(&user, "", 0o600);
+        assert_eq!(plugins(&standing), of_project, "the user has revoked the grant");
+        wait_until("the report", || {
+            let reports = reports.lock().unwrap();
+            reports.iter().any(|text| text.contains("unknown key") && text.contains("not reloaded"))
+        });
+    }
+}
+
+/// A project's file that everybody can write kept the whole policy, with revoked grants.
+#[test]
+fn a_foreign_project_file_that_appears_is_ignored() {
+    let folder = tempfile::tempdir().unwrap();
+    let user = folder.path().join("policy.toml");
+    fs::write(&user, GRANT).unwrap();
+    let (standing, project, reports) = opened_with_project(folder.path());
+    replace_with_mode(&project, TIGHTENED, 0o666);
+    replace_with_mode(&user, "", 0o600);
+    assert_eq!(plugins(&standing), 0);
+    wait_until("the report", || {
+        reports.lock().unwrap().iter().any(|text| text.contains("is ignored, because"))
+    });
+    replace_with_mode(&project, TIGHTENED, 0o600);
+    assert_eq!(plugins(&standing), 1);
+}
+
+/// Files that were valid alone and not together kept what another file tightened out.
+#[test]
+fn a_mistake_of_the_files_together_does_not_keep_a_restriction_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let user = folder.path().join("policy.toml");
+    fs::write(&user, GRANT).unwrap();
+    let (standing, project, _) = opened_with_project(folder.path());
+    let secret = "[plugin.c]\nsecrets = [{ name = 'k', reveal = true }]\n";
+    replace_with_mode(&user, secret, 0o600);
+    replace_with_mode(&project, TIGHTENED, 0o600);
+    assert_eq!(plugins(&standing), 2);
+    let policy = standing.current().policy;
+    let names: Vec<_> = policy.plugin_names().map(ToString::to_string).collect();
+    assert_eq!(names, ["a", "b"], "no file says where the secret is");
 }
 
 #[test]

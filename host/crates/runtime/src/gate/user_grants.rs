@@ -11,9 +11,7 @@ use sallyport_policy::{
 };
 use serde_json::{Map, Value};
 
-use super::{
-    Gate, PolicyLoadError, PolicySnapshot, policy_store::parse_proposed_policy, user_policy,
-};
+use super::{Gate, PolicyLoadError, PolicySnapshot, user_policy};
 
 /// Most grants of calls and sessions that are kept ready for one plugin.
 const CACHED_MAX: usize = 16;
@@ -132,5 +130,5 @@ fn policy_with_additions(
     additions: &[GrantAddition],
 ) -> Result<Policy, UserGrantError> {
     let proposed = propose_text(gate, &snapshot.policy, manifest, additions)?;
-    Ok(parse_proposed_policy(gate.policy_store.files(), &proposed.after)?)
+    Ok(gate.policy_store.parse_proposed_text(&proposed.after)?)
 }
