@@ -1,15 +1,18 @@
 //! The policy with what the user granted to one call or to its session.
 //!
 //! It is the policy that results when the grants are written into the user's file, so it is subject
-//! to the same checks: conflicts, guarded folders, and what the other files deny.
+//! to the same checks: conflicts, guarded folders, and what the other files deny. What the user's own
+//! file takes away with `false` is left out, because the user may have written it after the grant.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use sallyport_contract::PluginName;
 use sallyport_policy::{
     Grant, Manifest, Policy, SecretName, SecretSource,
-    edit::{self, GrantAddition, SecretAddition},
+    edit::{self, CapabilityAddition, CapabilityPart, GrantAddition, SecretAddition},
 };
 use serde_json::{Map, Value};
+use toml_edit::{DocumentMut, Item};
 
 use super::{Gate, PolicyLoadError, PolicySnapshot, user_policy};
 
@@ -105,12 +108,20 @@ pub(crate) fn propose_text(
     additions: &[GrantAddition],
 ) -> Result<ProposedText, UserGrantError> {
     let before = user_policy::read_policy(gate.policy_store.files().user_file())?;
-    let granted = edit::add_grants(&before, &manifest.name, additions)?;
-    let unsourced = granted_secrets(additions).filter(|name| policy.secret_source(name).is_none());
-    let after = unsourced
-        .into_iter()
-        .try_fold(granted, |text, name| edit::add_secret_source(&text, &name))?;
+    let after = add_to_text(&before, policy, manifest, additions)?;
     Ok(ProposedText { before, after })
+}
+
+fn add_to_text(
+    text: &str,
+    policy: &Policy,
+    manifest: &Manifest,
+    additions: &[GrantAddition],
+) -> Result<String, edit::EditError> {
+    let granted = edit::add_grants(text, &manifest.name, additions)?;
+    let mut unsourced =
+        granted_secrets(additions).filter(|name| policy.secret_source(name).is_none());
+    unsourced.try_fold(granted, |text, name| edit::add_secret_source(&text, &name))
 }
 
 /// The names of the secrets that additions grant.
@@ -129,6 +140,74 @@ fn policy_with_additions(
     manifest: &Manifest,
     additions: &[GrantAddition],
 ) -> Result<Policy, UserGrantError> {
-    let proposed = propose_text(gate, &snapshot.policy, manifest, additions)?;
-    Ok(gate.policy_store.parse_proposed_text(&proposed.after)?)
+    let text = user_policy::read_policy(gate.policy_store.files().user_file())?;
+    let additions = remove_denied_additions(&text, &manifest.name, additions);
+    let proposed = add_to_text(&text, &snapshot.policy, manifest, &additions)?;
+    Ok(gate.policy_store.parse_proposed_text(&proposed)?)
+}
+
+/// Returns the additions without those that the text of the user's file takes away. An edit of the
+/// text would grant them again.
+fn remove_denied_additions(
+    text: &str,
+    plugin: &PluginName,
+    additions: &[GrantAddition],
+) -> Vec<GrantAddition> {
+    // A text that is not TOML is an error of the edit.
+    let document = text.parse::<DocumentMut>().unwrap_or_default();
+    let plugins = document.get("plugin");
+    let table = plugins.and_then(|plugins| plugins.get(plugin.as_str()));
+    let kept = additions.iter().filter(|addition| !is_denied(table, addition));
+    kept.cloned().collect()
+}
+
+/// Whether a plugin's table denies an addition with `false`: the capability, or its setting. Lists
+/// such as `net` have no such form.
+fn is_denied(table: Option<&Item>, addition: &GrantAddition) -> bool {
+    let GrantAddition::Capability(CapabilityAddition { capability, part }) = addition else {
+        return false;
+    };
+    let Some(stated) = table.and_then(|table| table.get(capability.as_str())) else {
+        return false;
+    };
+    let setting = match part {
+        CapabilityPart::Setting { key, .. } => stated.get(key.as_str()),
+        CapabilityPart::Whole | CapabilityPart::Entry(_) => None,
+    };
+    [Some(stated), setting].into_iter().flatten().any(|item| item.as_bool() == Some(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use sallyport_policy::Capability;
+
+    use super::*;
+
+    /// A plugin kept a capability until the session ended, because the grant of the session was
+    /// written over the `false`.
+    #[test]
+    fn a_grant_of_a_session_does_not_override_a_false_that_is_written_later() {
+        let plugin: PluginName = "x".parse().unwrap();
+        let notify = GrantAddition::capability(Capability::Notify);
+        let network = GrantAddition::capability_setting(Capability::Process, "network", "true");
+        let package = GrantAddition::capability_item(Capability::Packages, "six");
+        let env = GrantAddition::Env("TZ".to_owned());
+        let all = [&notify, &network, &package, &env];
+        let rows: [(&str, &[&GrantAddition]); 7] = [
+            ("", &all),
+            ("[plugin.x]\nnotify = false\npackages = false\n", &[&network, &env]),
+            ("plugin.x.notify = false\n", &[&network, &package, &env]),
+            ("[plugin.x]\nprocess = false\n", &[&notify, &package, &env]),
+            ("plugin = { x = { process = { network = false } } }\n", &[&notify, &package, &env]),
+            ("[plugin.y]\nnotify = false\n", &all),
+            ("[plugin.x]\nnotify = true\nprocess = true\n", &all),
+        ];
+        let additions = all.map(Clone::clone);
+        for (text, want) in rows {
+            let kept = remove_denied_additions(text, &plugin, &additions);
+            assert_eq!(kept.iter().collect::<Vec<_>>(), want, "{text}");
+            let after = edit::add_grants(text, &plugin, &kept).unwrap();
+            assert_eq!(after.matches("false").count(), text.matches("false").count(), "{after}");
+        }
+    }
 }
