@@ -88,6 +88,14 @@ pub enum SecretProblem {
     Io(#[from] io::Error),
 }
 
+impl SecretProblem {
+    /// Whether the source may still have a value that was read before: it did not answer, or the
+    /// system failed.
+    pub(super) fn is_temporary(&self) -> bool {
+        matches!(self, Self::Late { .. } | Self::Io(_))
+    }
+}
+
 impl fmt::Display for SecretAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -60,8 +60,8 @@ struct VaultState {
     host_keys: Vec<(String, Secret)>,
     /// The current token of each account, with its name in texts.
     account_tokens: BTreeMap<String, (String, Secret)>,
-    /// Remarks that were already reported.
-    reported: BTreeSet<String>,
+    /// Remarks that were already reported, with the secret whose next value makes them void.
+    reported: BTreeSet<(Option<String>, String)>,
     keyrings_checked_at: Instant,
     redactor: Arc<Redactor>,
 }
@@ -226,7 +226,7 @@ impl Vault {
         let fetched = self.fetch_values(state, wanted);
         let mut remarks = Vec::new();
         for SecretFetchResult { request, value, .. } in fetched {
-            // A known value stays in use even if its source can no longer be read.
+            // A known value stays in use if its source has only not answered.
             if let Err(problem) = value
                 && !state.current_values.contains_key(&request.name)
             {
@@ -240,7 +240,10 @@ impl Vault {
             .iter()
             .filter(|name| state.policy_secrets.contains_key(*name));
         remarks.extend(short.cloned().map(SecretRemark::TooShort));
-        remarks.retain(|remark| state.reported.insert(remark.to_string()));
+        remarks.retain(|remark| {
+            let unavailable = remark.unavailable_secret().map(str::to_owned);
+            state.reported.insert((unavailable, remark.to_string()))
+        });
         remarks
     }
 
@@ -350,13 +353,22 @@ impl VaultState {
             {
                 *at = *stamp;
             }
-            if let Ok(secret) = value
-                && self.cached_secret(wanted).as_ref() != Some(secret)
-            {
-                self.forget_value(&wanted.name);
-                let value = StoredSecret { source: wanted.source.clone(), secret: secret.clone() };
-                self.current_values.insert(wanted.name.clone(), value);
-                has_changed = true;
+            let cached = self.cached_secret(wanted);
+            match value {
+                Ok(secret) if cached.as_ref() != Some(secret) => {
+                    self.forget_value(&wanted.name);
+                    let source = wanted.source.clone();
+                    let value = StoredSecret { source, secret: secret.clone() };
+                    self.current_values.insert(wanted.name.clone(), value);
+                    // The next loss is reported again.
+                    self.reported.retain(|(secret, _)| secret.as_ref() != Some(&wanted.name));
+                    has_changed = true;
+                }
+                // The user may have removed the value, or others may know it.
+                Err(problem) if cached.is_some() && !problem.is_temporary() => {
+                    self.forget_value(&wanted.name);
+                }
+                Ok(_) | Err(_) => {}
             }
         }
         if has_changed {
@@ -389,6 +401,16 @@ impl VaultState {
         let own = self.host_keys.iter().chain(self.account_tokens.values());
         let own = own.map(|(name, secret)| (name.as_str(), secret));
         self.redactor = Arc::new(Redactor::new(current_values.chain(replaced_values).chain(own)));
+    }
+}
+
+impl SecretRemark {
+    /// The secret that has no value, if the remark says so.
+    fn unavailable_secret(&self) -> Option<&str> {
+        match self {
+            Self::Unavailable(error) => Some(&error.name),
+            Self::TooShort(_) => None,
+        }
     }
 }
 

@@ -219,9 +219,66 @@ fn of_a_file_that_changes_both_values_are_known() {
         assert_eq!(vault.get("key", &file).unwrap(), Secret::new(value));
     }
     std::fs::remove_file(folder.path().join("value")).unwrap();
-    assert!(vault.fetch_named_secrets(0, named).is_empty(), "what is known stays in use");
+    let remarks = told(&vault.fetch_named_secrets(0, named));
+    assert!(remarks.len() == 1 && remarks[0].contains("it is not there"), "{remarks:?}");
     let text = "first-value other-value-of-it";
     assert_eq!(redacted(&vault, text), "[secret key] [secret key]");
+}
+
+/// A value that was removed, or that others could open, was sent until the program ended.
+#[test]
+fn a_value_whose_file_is_gone_or_exposed_is_not_used_any_more() {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    let set_mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let write = |path: &Path, text: &str| {
+        fs::write(path, text).unwrap();
+        set_mode(path, 0o600);
+    };
+    let ((folder, file), vault) = (file(), vault());
+    let (path, named) = (folder.path().join("value"), || vec![("key", &file)]);
+    let spoilers: [(&dyn Fn(), &str); 4] = [
+        (&|| fs::remove_file(&path).unwrap(), "it is not there"),
+        (&|| set_mode(&path, 0o644), "others may open it"),
+        (&|| write(&path, ""), "it is empty"),
+        (
+            &|| {
+                fs::remove_file(&path).unwrap();
+                fs::create_dir(&path).unwrap();
+            },
+            "it is not a regular file",
+        ),
+    ];
+    for (spoil, want) in spoilers {
+        write(&path, "value-of-the-file");
+        vault.fetch_named_secrets(0, named);
+        assert_eq!(vault.get("key", &file).unwrap(), Secret::new("value-of-the-file"));
+        // Two changes within one tick of the kernel's clock have the same stamp.
+        std::thread::sleep(Duration::from_millis(20));
+        spoil();
+        vault.fetch_named_secrets(0, named);
+        let error = vault.get("key", &file).unwrap_err().to_string();
+        assert!(error.contains(want), "{error}");
+        assert_eq!(redacted(&vault, "value-of-the-file"), "[secret key]");
+    }
+}
+
+#[test]
+fn a_value_whose_source_does_not_answer_stays_in_use() {
+    let vault = vault();
+    let wanted = SecretFetchRequest { name: "token".to_owned(), source: env("TOKEN") };
+    vault.get("token", &wanted.source).unwrap();
+    let mut state = vault.lock_state();
+    let mut fail = |problem| {
+        let request = wanted.clone();
+        state.store_results(&[SecretFetchResult { request, stamp: None, value: Err(problem) }]);
+        state.cached_secret(&wanted)
+    };
+    assert!(fail(SecretProblem::Late { time: FETCH_TIME_MAX }).is_some());
+    assert!(fail(SecretProblem::Io(std::io::ErrorKind::TimedOut.into())).is_some());
+    assert!(fail(SecretProblem::Missing).is_none());
 }
 
 #[test]
