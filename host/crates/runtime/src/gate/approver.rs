@@ -5,7 +5,6 @@
 //! it becomes a rule in the user's policy, bound to the same component.
 
 use std::{
-    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -18,6 +17,7 @@ use sallyport_policy::{Grant, PolicyVerdict, RuleText};
 use sallyport_store::{HostStore, SessionApproval};
 
 use super::{MessageSink, approval_desk::ApprovalDesk, now_ms, user_policy};
+use crate::config::PolicyFiles;
 
 /// Timeout of an approval before a call, so that a session does not wait forever for an absent
 /// user.
@@ -27,7 +27,7 @@ pub(super) const QUESTION_TIME_MAX: Duration = Duration::from_secs(600);
 pub struct Approver {
     desk: ApprovalDesk,
     store: Option<HostStore>,
-    policy_file: PathBuf,
+    policy_files: PolicyFiles,
     /// Approvals for the session, for when the store cannot keep them.
     session_approvals: Mutex<Vec<SessionApproval>>,
     message_sink: MessageSink,
@@ -47,14 +47,14 @@ pub(crate) struct AuthorizationRequest<'a> {
 }
 
 impl Approver {
-    /// Asks through `desk`, keeps approvals in `store`, and writes rules into `policy_file`.
+    /// Asks through `desk`, keeps approvals in `store`, and writes rules into the user's policy.
     pub(crate) fn new(
         desk: ApprovalDesk,
         store: Option<HostStore>,
-        policy_file: PathBuf,
+        policy_files: PolicyFiles,
         message_sink: MessageSink,
     ) -> Self {
-        Self { desk, store, policy_file, session_approvals: Mutex::new(Vec::new()), message_sink }
+        Self { desk, store, policy_files, session_approvals: Mutex::new(Vec::new()), message_sink }
     }
 
     /// Turns a verdict into the grounds for proceeding.
@@ -164,15 +164,16 @@ impl Approver {
     }
 
     /// Writes the rule that the user saw, on a blocking thread because the disk may be slow. If that
-    /// fails, the answer still applies to the session.
+    /// fails, or if the file would not be valid with the rule, the answer still applies to the
+    /// session.
     async fn write_rule(&self, rule: RuleText) -> bool {
-        let file = self.policy_file.clone();
-        let work = move || user_policy::add_rule(&file, &rule).map_err(|error| error.to_string());
+        let files = self.policy_files.clone();
+        let work = move || user_policy::add_rule(&files, &rule).map_err(|error| error.to_string());
         let written = tokio::task::spawn_blocking(work).await;
         match written.unwrap_or_else(|error| Err(error.to_string())) {
             Ok(()) => true,
             Err(error) => {
-                let file = self.policy_file.display();
+                let file = self.policy_files.user_file().display();
                 (self.message_sink)(&format!("cannot write the rule to {file}: {error}"));
                 false
             }

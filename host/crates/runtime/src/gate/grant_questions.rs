@@ -242,6 +242,8 @@ impl PluginAuthorizer {
                 .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
             let proposed = user_grants::propose_text(&gate, &policy, &manifest, &additions);
             let text = proposed.map_err(|error| error.to_string())?.after;
+            // Another program may have changed the file since the user saw the change.
+            gate.policy_store.parse_proposed_text(&text).map_err(|error| error.to_string())?;
             let write = || {
                 user_policy::write_policy(file, &text)
                     .map_err(|error| format!("cannot write {}: {error}", file.display()))

@@ -137,14 +137,14 @@ impl Gate {
         let GateParts { files, env, consent, store, message_sink, activity, services, .. } = parts;
         let user = HostUser::from_process(env.get("USER").unwrap_or_default());
         let audit = parts.audit.map(|log| GateAudit { log, user });
-        let user_file = files.user_file().to_owned();
+        let policy_files = files.clone();
         let change_sink = Arc::clone(&message_sink);
         let policy_store =
             PolicyStore::open(files, Box::new(move |change| change_sink(&change.to_string())))?;
         let users = store.as_ref().map(|store| Arc::clone(&store.users));
         let sink = Arc::clone(&message_sink);
         let desk = ApprovalDesk::new(consent, store.as_ref(), parts.approval_hook, sink);
-        let approver = Approver::new(desk, store, user_file, Arc::clone(&message_sink));
+        let approver = Approver::new(desk, store, policy_files, Arc::clone(&message_sink));
         let vault = Vault::new(env.clone());
         let call_limits = SharedCallLimits::new();
         Ok(Arc::new(Self {

@@ -338,6 +338,19 @@ pub fn parse_proposed_policy(
     combine_parsed_files(files, &parsed_files?)
 }
 
+/// Checks whether a text is valid as the user's file, regardless of the other files.
+///
+/// # Errors
+///
+/// The text contains a mistake.
+pub(super) fn check_user_text(files: &PolicyFiles, text: &str) -> Result<(), PolicyLoadError> {
+    let is_user = |file: &&PolicyPath| file.tier == PolicyTier::User;
+    if let Some(file) = files.files.iter().find(is_user) {
+        parse_policy_file(file, text, files.home.as_deref())?;
+    }
+    Ok(())
+}
+
 /// Reads and parses a file. A named file must exist at the start. If it vanishes later, it grants
 /// nothing, like a file that never existed.
 fn load_policy_file(
