@@ -11,7 +11,7 @@ use std::{
 };
 
 use super::ConfigError;
-use crate::atomic_file;
+use crate::atomic_file::{self, WriteLock};
 
 /// The file, in the state folder.
 pub const TRUST_FILE: &str = "trusted.json";
@@ -20,9 +20,11 @@ pub const TRUST_FILE: &str = "trusted.json";
 #[derive(Debug)]
 pub struct TrustedProjects {
     file: PathBuf,
-    /// Canonical paths of project files, with the digests of their contents.
-    digests: BTreeMap<PathBuf, String>,
+    digests: ProjectDigests,
 }
+
+/// Canonical paths of project files, with the digests of their contents.
+type ProjectDigests = BTreeMap<PathBuf, String>;
 
 /// The digest of a file's contents: BLAKE3, in hexadecimal.
 pub fn content_digest(text: &str) -> String {
@@ -37,14 +39,7 @@ impl TrustedProjects {
     /// The stored list cannot be read, or is not valid JSON.
     pub fn read(state: &Path) -> Result<Self, ConfigError> {
         let file = state.join(TRUST_FILE);
-        let text = super::read_config_file(&file, false)?;
-        let digests = match text.is_empty() {
-            true => BTreeMap::new(),
-            false => serde_json::from_str(&text).map_err(|error| ConfigError::Unreadable {
-                path: file.clone(),
-                source: io::Error::new(io::ErrorKind::InvalidData, error),
-            })?,
-        };
+        let digests = read_digests(&file)?;
         Ok(Self { file, digests })
     }
 
@@ -58,10 +53,9 @@ impl TrustedProjects {
     /// # Errors
     ///
     /// The path of the file cannot be resolved, or the list cannot be written.
-    pub fn add(mut self, file: &Path, digest: String) -> Result<(), ConfigError> {
+    pub fn add(self, file: &Path, digest: String) -> Result<(), ConfigError> {
         let name = canonical_path(file)?;
-        self.digests.insert(name, digest);
-        self.write_file()
+        self.update_file(|digests| drop(digests.insert(name, digest)))
     }
 
     /// Stops trusting a file. Returns whether it was trusted.
@@ -69,24 +63,41 @@ impl TrustedProjects {
     /// # Errors
     ///
     /// The list cannot be written.
-    pub fn remove(mut self, file: &Path) -> Result<bool, ConfigError> {
+    pub fn remove(self, file: &Path) -> Result<bool, ConfigError> {
         // The file may be gone; its path still counts.
         let name = canonical_path(file).unwrap_or_else(|_| file.to_owned());
-        let was_trusted = self.digests.remove(&name).is_some();
-        self.write_file()?;
-        Ok(was_trusted)
+        self.update_file(|digests| digests.remove(&name).is_some())
     }
 
-    /// Replaces the file as a whole, so that a reader never sees half of it.
-    fn write_file(&self) -> Result<(), ConfigError> {
+    /// Changes the list. It is read again first, because another process may have changed it. The
+    /// file is replaced as a whole, so that a reader never sees half of it.
+    fn update_file<T>(
+        &self,
+        change: impl FnOnce(&mut ProjectDigests) -> T,
+    ) -> Result<T, ConfigError> {
         let unwritable = |source| ConfigError::Unwritable { path: self.file.clone(), source };
         let folder = self.file.parent().unwrap_or(Path::new("/"));
-        let text = serde_json::to_string_pretty(&self.digests)
-            .map_err(|error| unwritable(error.into()))?;
         // The session store shares this folder and requires it to be private.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unwritable)?;
+        let _lock = WriteLock::take(&self.file).map_err(unwritable)?;
+        let mut digests = read_digests(&self.file)?;
+        let result = change(&mut digests);
+        let text =
+            serde_json::to_string_pretty(&digests).map_err(|error| unwritable(error.into()))?;
         atomic_file::replace_file(&self.file, text.as_bytes(), atomic_file::PRIVATE_MODE)
-            .map_err(unwritable)
+            .map_err(unwritable)?;
+        Ok(result)
+    }
+}
+
+fn read_digests(file: &Path) -> Result<ProjectDigests, ConfigError> {
+    let text = super::read_config_file(file, false)?;
+    match text.is_empty() {
+        true => Ok(ProjectDigests::new()),
+        false => serde_json::from_str(&text).map_err(|error| ConfigError::Unreadable {
+            path: file.to_owned(),
+            source: io::Error::new(io::ErrorKind::InvalidData, error),
+        }),
     }
 }
 
@@ -111,6 +122,27 @@ mod tests {
         assert!(TrustedProjects::read(&state).unwrap().remove(&file).unwrap());
         assert!(!covers("a"));
         assert!(!TrustedProjects::read(&state).unwrap().remove(&file).unwrap());
+    }
+
+    /// The last of two processes that changed the list at the same time overwrote the other.
+    #[test]
+    fn files_that_are_trusted_at_once_are_all_trusted() {
+        let folder = tempfile::tempdir().unwrap();
+        let (state, digest) = (folder.path().join("state"), content_digest("a"));
+        let file = |number: usize| folder.path().join(format!("{number}.toml"));
+        let known = |number: usize| {
+            fs::write(file(number), "a").unwrap();
+            TrustedProjects::read(&state).unwrap()
+        };
+        let lists: Vec<_> = (0..8).map(known).collect();
+        std::thread::scope(|scope| {
+            for (number, list) in lists.into_iter().enumerate() {
+                let (file, digest) = (file(number), digest.clone());
+                scope.spawn(move || list.add(&file, digest).unwrap());
+            }
+        });
+        let trusted = TrustedProjects::read(&state).unwrap();
+        assert!((0..8).all(|number| trusted.is_trusted(&file(number), &digest)));
     }
 
     #[test]
