@@ -162,6 +162,36 @@ impl LockFile {
         })
     }
 
+    /// Accepts plugins like [`accept_plugins`](Self::accept_plugins), except those that another
+    /// process has accepted in another form since this lock was read: much time can have passed, and
+    /// nobody has seen how the two differ. Returns their differences.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or written. No plugin was accepted then.
+    pub fn accept_unless_changed(
+        &self,
+        plugins: impl IntoIterator<Item = AcceptedPlugin>,
+    ) -> Result<BTreeMap<PluginName, Vec<String>>, LockError> {
+        let compared = self.pins().clone();
+        let mut changed = BTreeMap::new();
+        self.update_file(|pins, snapshots| {
+            for AcceptedPlugin { name, pin, snapshot } in plugins {
+                let present = pins.get(&name).filter(|present| **present != pin);
+                match present.filter(|present| compared.get(&name) != Some(*present)) {
+                    Some(present) => {
+                        changed.insert(name, present.differences(&pin));
+                    }
+                    None => {
+                        pins.insert(name.clone(), pin);
+                        snapshots.insert(name, snapshot);
+                    }
+                }
+            }
+        })?;
+        Ok(changed)
+    }
+
     /// Removes a plugin.
     ///
     /// # Errors

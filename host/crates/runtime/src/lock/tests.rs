@@ -98,6 +98,30 @@ fn what_was_agreed_to_outlives_the_process_and_other_writers() {
     assert_eq!(lock_in(folder.path()).compare_plugin(&name(), &agreed()), PinComparison::New);
 }
 
+/// A plugin that was new when a process began to compile overwrote what another one had accepted.
+#[test]
+fn what_another_process_has_accepted_meanwhile_is_not_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let other_pin = pin("1.0.1", "aa", ENV, &[("x", "does x"), ("y", "does y")]);
+    let other = AcceptedPlugin { pin: other_pin.clone(), ..accepted(name()) };
+    let (slow, fast) = (lock_in(folder.path()), lock_in(folder.path()));
+    fast.accept_plugins([other.clone()]).unwrap();
+    let new: PluginName = "b".parse().unwrap();
+    let changed = slow.accept_unless_changed([accepted(name()), accepted(new.clone())]).unwrap();
+    let difference = "its version was 1.0.1 and is 1.0.0".to_owned();
+    assert_eq!(changed, BTreeMap::from([(name(), vec![difference])]));
+    let now = lock_in(folder.path());
+    for lock in [&slow, &now] {
+        assert_eq!(lock.compare_plugin(&name(), &other_pin), PinComparison::Same);
+        assert_eq!(lock.compare_plugin(&new, &agreed()), PinComparison::Same);
+    }
+    // A change that the user has seen is accepted, and so is what is there already.
+    for plugin in [accepted(name()), accepted(name()), other] {
+        assert_eq!(now.accept_unless_changed([plugin.clone()]).unwrap(), BTreeMap::new());
+        assert_eq!(now.compare_plugin(&name(), &plugin.pin), PinComparison::Same);
+    }
+}
+
 #[test]
 fn a_broken_file_is_not_taken_for_an_empty_one() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 //! One plugin in the registry: its metadata, and access to the running plugin.
 
 use std::{
+    collections::BTreeMap,
     path::Path,
     sync::{Arc, OnceLock},
 };
@@ -244,6 +245,13 @@ impl RegisteredPlugin {
     /// Its state.
     pub fn availability(&self) -> &PluginAvailability {
         &self.availability
+    }
+
+    /// Blocks the plugin if it is among those that differ from their accepted version.
+    pub(super) fn block_if_changed(&mut self, changed: &BTreeMap<PluginName, Vec<String>>) {
+        if let Some(differences) = changed.get(self.name()).cloned() {
+            self.availability = PluginAvailability::Changed { differences };
+        }
     }
 
     /// True when it can be called.

@@ -148,7 +148,8 @@ impl Registry {
         }
         // Nothing of a plugin may have run if this fails.
         if !accepted.is_empty() {
-            parts.lock.accept_plugins(accepted)?;
+            let changed = parts.lock.accept_unless_changed(accepted)?;
+            loaded.iter_mut().for_each(|(entry, _)| entry.block_if_changed(&changed));
         }
         let set_up = loaded.into_iter().map(|(entry, file)| set_up_plugin(entry, file));
         let ready = join_all(set_up).await.into_iter();
