@@ -183,13 +183,22 @@ async fn add_server(
         out.print_note("Nothing was changed.");
         return Ok(ExitStatus::Done);
     }
-    write_config(settings, &before, &after)?;
+    // The policy first, because grants of a server that is not configured have no effect.
+    let is_granted = proposed.is_some();
     if let Some(proposed) = proposed {
         let grants = grants.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let description = format!("grants {grants}");
         let request =
             PolicyChangeRequest { plugin: name.as_str(), description, is_confirmed: true };
         change::save_change(settings, &request, &proposed, out)?;
+    }
+    if let Err(failure) = write_config(settings, &before, &after) {
+        if is_granted {
+            out.print_note(
+                "The policy has the grants already. They have no effect without the server.",
+            );
+        }
+        return Err(failure);
     }
     check_server(&setup::read_settings(flags)?, name, out).await
 }
@@ -356,11 +365,15 @@ fn remove_server(
         let failure = CommandFailure::new(ExitStatus::Usage, message);
         return Err(failure.with_hint("list the servers with `sallyport mcp list`"));
     };
-    forget_tools(settings, name);
-    write_config(settings, &before, &after)?;
     let lock = LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
-    setup::record_policy_change(settings, name.as_str(), "removed", || lock.remove_plugin(name))?;
+    let write = || write_config(settings, &before, &after);
+    setup::record_policy_change(settings, name.as_str(), "removed", write)?;
+    forget_tools(settings, name);
     out.print_line(&format!("Removed {name}."));
+    // A server that is added under this name later would count as changed, so this is no failure.
+    if let Err(error) = lock.remove_plugin(name) {
+        out.print_warning(&format!("its acceptance cannot be removed: {error}"));
+    }
     match forget_sign_in(settings, name) {
         Ok(true) => out.print_hint(&format!(
             "your account at {name} is kept: `sallyport connection remove {name}` removes it"
@@ -385,7 +398,7 @@ fn write_config(settings: &HostSettings, before: &str, after: &str) -> Result<()
     };
     let writer = edit::ConfigWriter::lock(file).map_err(unwritable)?;
     if read_config_file(file, false)? != before {
-        let message = format!("{} changed in the meantime; nothing was written", file.display());
+        let message = format!("{} changed in the meantime and was not written", file.display());
         return Err(
             CommandFailure::new(ExitStatus::Failed, message).with_hint("run the command again")
         );

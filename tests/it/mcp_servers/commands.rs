@@ -1,6 +1,6 @@
 //! `sallyport mcp add`, `list`, `remove` and `check`.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt};
 
 use super::home;
 use crate::support::{Home, Person};
@@ -35,6 +35,22 @@ fn nothing_is_written_without_a_yes() {
     assert_eq!(person.ends(), 0);
     assert_eq!(fs::read_to_string(home.path("sallyport.toml")).unwrap(), "");
     assert_eq!(fs::read_to_string(home.path("policy.toml")).unwrap(), "");
+}
+
+/// `add` and `remove` said that nothing was changed after they had changed the configuration.
+#[test]
+fn nothing_is_changed_if_the_record_of_a_change_cannot_be_written() {
+    let home = home("good", "").config("").policy("");
+    let program = home.path("server.py").display().to_string();
+    let add = |name: &str| home.run(&["mcp", "add", name, "--yes", "--", &program, "good"]);
+    add("fake").ended(0);
+    let text = |name: &str| fs::read_to_string(home.path(name)).unwrap();
+    let before = [text("sallyport.toml"), text("policy.toml")];
+    let exposed = fs::Permissions::from_mode(0o644);
+    fs::set_permissions(home.path("state/audit.key"), exposed).unwrap();
+    add("other").ended(10).remarks(&["nothing was changed"]);
+    home.run(&["mcp", "remove", "fake"]).ended(10).remarks(&["nothing was changed"]);
+    assert_eq!([text("sallyport.toml"), text("policy.toml")], before);
 }
 
 #[test]
