@@ -63,7 +63,7 @@ pub fn read_policy(path: &Path) -> io::Result<String> {
 
 /// Replaces the file as a whole. Whoever read it first holds a [`WriteLock`] since then, so that no
 /// other answer is lost. A symbolic link is followed, so that a policy stored elsewhere
-/// stays there. The permissions do not change.
+/// stays there. The mode and the group do not change.
 ///
 /// # Errors
 ///
