@@ -128,11 +128,27 @@ pub(super) async fn run_mcp_command(
         names: args.names.into(),
     };
     let parts = McpServerParts { host: Arc::clone(&host), broker, selection };
+    warn_of_unmatched_patterns(args, &host, out);
     let result = match McpServer::new(parts) {
         Ok(server) => Ok(serve(server, endpoint, &host, (flags, reloader), signals, out).await),
         Err(error) => Err(name_failure(error, args.names)),
     };
     setup::print_shutdown(host.close_shared().await, out).apply_to_result(result)
+}
+
+/// Warns of patterns that match no tool: a denied tool with a slip in its name would be served.
+fn warn_of_unmatched_patterns(args: &McpArgs, host: &Host, out: &CliOutput) {
+    let tools = host.tools();
+    for (flag, pattern) in [("--only", &args.only), ("--deny", &args.deny)]
+        .into_iter()
+        .flat_map(|(flag, patterns)| patterns.iter().map(move |pattern| (flag, pattern)))
+    {
+        // Resources and prompts of plugins are selected by their roles, which are no tools.
+        let is_role = pattern.to_string().contains(".role:");
+        if !is_role && !tools.iter().any(|tool| pattern.matches(&tool.id)) {
+            out.print_warning(&format!("{flag} {pattern} matches no tool at present"));
+        }
+    }
 }
 
 /// Serves until the client leaves, and loads the plugins anew whenever they change.

@@ -114,8 +114,13 @@ fn only_chosen_tools_exist_for_a_client() {
             assert_eq!(answer["error"]["code"], -32602, "{answer}");
         }
         assert_eq!(client.close(), 0);
+        assert!(!client.log().contains("matches no tool"), "{}", client.log());
     }
     assert_eq!(recorded(&home), []);
+    let slips = ["mcp", "--only", "clok.*", "--deny", "clock.get_tim", "--deny", "*.role:prompts"];
+    home.run(&slips)
+        .ended(0)
+        .remarks(&["--only clok.* matches no tool", "--deny clock.get_tim matches no tool"]);
     for glob in ["clock", "a b.*", ""] {
         home.run(&["mcp", "--only", glob]).ended(2).remarks(&["--only"]);
     }

@@ -126,7 +126,11 @@ struct GuardedService {
 impl GuardedService {
     async fn answer(&self, request: Request<Incoming>) -> HttpResponse {
         if !self.is_authorised(&request) {
-            let mut response = text_response(StatusCode::UNAUTHORIZED, "a token is missing");
+            let problem = match request.headers().contains_key(header::AUTHORIZATION) {
+                true => "the token is not valid",
+                false => "a token is missing",
+            };
+            let mut response = text_response(StatusCode::UNAUTHORIZED, problem);
             let scheme = header::HeaderValue::from_static("Bearer");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
             return response;
