@@ -75,6 +75,7 @@ fn a_session_that_another_program_had_open_was_answered_and_not_saved() {
         let args = [&["run", "-m", "scripted", "second"], flags].concat();
         home.run(&args).ended(1).remarks(&[&open, &fork]);
     }
+    home.run(&["session", "remove", "--yes", &session]).ended(1).remarks(&[&open]);
     assert_eq!(list(&home)[0]["turns"], 1);
     finish(chat, &args).ended(0);
     ask(&home, "third", &["--session", &session]);

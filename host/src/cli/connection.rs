@@ -174,7 +174,11 @@ impl ConnectionView {
     ) -> Result<(), CommandFailure> {
         let name = parse_plugin(plugin)?;
         let found = self.desk.find(LOCAL_USER, &name).await?;
-        let facts = found.ok_or(AccountError::NotConnected { plugin: name })?;
+        let Some(facts) = found else {
+            // The error of a plugin that cannot be connected.
+            service_to_connect(&self.registry, plugin)?;
+            return Err(AccountError::NotConnected { plugin: name }.into());
+        };
         if format == OutputFormat::Json {
             out.print_json(&json!(facts));
             return Ok(());

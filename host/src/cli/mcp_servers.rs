@@ -382,8 +382,8 @@ fn remove_server(
         Err(error) => out.print_warning(&format!("its sign-in cannot be removed: {error}")),
     }
     out.print_hint(&format!(
-        "the policy still has what was granted to {name}: remove [plugin.{name}] from {}",
-        settings.policy.user_file().display()
+        "the policy still has what was granted to {name}: `sallyport policy revoke {name} --all` \
+         removes it",
     ));
     Ok(ExitStatus::Done)
 }

@@ -3,11 +3,13 @@
 use std::fs;
 
 use rustix::process::Signal;
+use sallyport_contract::LOCAL_USER;
+use sallyport_store::HostStore;
 use sallyport_terminal::{editor::KEYS, slash};
 use serde_json::json;
 
 use super::{END, PROMPT, chat, chat_with, echoing, home, told};
-use crate::support::{OpenAi, Person, Reply, home::repository, transcript};
+use crate::support::{OpenAi, Person, Reply, home::repository, patience::wait, transcript};
 
 #[test]
 fn a_session_goes_on_where_it_ended() {
@@ -50,7 +52,10 @@ fn a_session_that_was_removed_while_it_is_open_is_not_offered_on_leaving() {
     person.sees_last(PROMPT);
     let list = home.run(&["session", "list", "--output", "json"]).ended(0).json();
     let id = list[0]["id"].as_str().unwrap().to_owned();
-    home.run(&["session", "remove", &id, "--yes"]).ended(0);
+    home.run(&["session", "remove", &id, "--yes"]).ended(1).remarks(&["has the session"]);
+    // Such as by a program that keeps fewer sessions.
+    let store = HostStore::open(&home.path("state")).unwrap();
+    wait(store.sessions.remove(LOCAL_USER, &id)).unwrap();
     person.types("/session\r");
     person.sees("This session was removed.");
     person.sees_last(PROMPT);

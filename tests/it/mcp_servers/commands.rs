@@ -15,7 +15,7 @@ fn a_server_is_added_checked_listed_and_removed() {
     home.run(&["mcp", "list"]).ended(0).answers(&["fake", "ready", "server.py good"]);
     home.run(&["mcp", "list", "--output", "json"]).ended(0).answers(&["\"tools\": 1"]);
     home.run(&["tool", "list"]).ended(0).answers(&["fake.echo"]);
-    home.run(&["mcp", "remove", "fake"]).ended(0).remarks(&["[plugin.fake]"]);
+    home.run(&["mcp", "remove", "fake"]).ended(0).remarks(&["policy revoke fake --all"]);
     assert_eq!(fs::read_to_string(home.path("sallyport.toml")).unwrap(), "# mine\n");
     home.run(&["mcp", "remove", "fake"]).ended(2).remarks(&["has no [mcp.fake]"]);
     home.run(&["mcp", "check", "fake"]).ended(2).remarks(&["there is no MCP server fake"]);

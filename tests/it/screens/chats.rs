@@ -1,5 +1,7 @@
 //! What is typed into a chat, and what comes of it.
 
+use sallyport_contract::LOCAL_USER;
+use sallyport_store::HostStore;
 use serde_json::json;
 
 use super::{
@@ -7,7 +9,7 @@ use super::{
     Step::{Sees, SeesLast, Types},
     check,
 };
-use crate::support::{Home, Person, Reply};
+use crate::support::{Home, Person, Reply, patience::wait};
 
 const CHAT: &[&str] = &["chat", "--model", "m"];
 
@@ -151,7 +153,8 @@ fn a_session_that_was_removed_meanwhile_was_offered_on_leaving() {
         let sessions = stage.home.run(&["session", "list", "--output", "json"]).ended(0).json();
         let id = sessions[0]["id"].as_str().unwrap();
         if is_removed {
-            stage.home.run(&["session", "remove", id, "--yes"]).ended(0);
+            let store = HostStore::open(&stage.home.path("state")).unwrap();
+            wait(store.sessions.remove(LOCAL_USER, id)).unwrap();
         }
         Types("exit\r").go(&mut person);
         assert_eq!(person.ends(), 0, "{}", person.screen());

@@ -1,6 +1,6 @@
 //! The flags of the audit commands, parsed by clap.
 
-use std::path::PathBuf;
+use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
@@ -69,7 +69,7 @@ pub(in crate::cli) struct AuditFilterArgs {
     pub(super) until: Option<String>,
     /// Only the newest N records
     #[arg(short = 'n', long, value_name = "N")]
-    pub(super) number: Option<usize>,
+    pub(super) number: Option<NonZeroUsize>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -6,7 +6,7 @@ mod page;
 mod report;
 mod table;
 
-use std::time::Duration;
+use std::{num::NonZeroUsize, time::Duration};
 
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use sallyport_contract::{Decision, Outcome, text};
@@ -111,7 +111,7 @@ fn filter_from_args(args: &AuditFilterArgs) -> Result<AuditFilter, CommandFailur
         denied: args.denied,
         since_ms: moment(&args.since)?,
         until_ms: moment(&args.until)?,
-        limit: args.number,
+        limit: args.number.map(NonZeroUsize::get),
         newest_first: true,
         ..AuditFilter::default()
     })

@@ -15,7 +15,7 @@ use sallyport_terminal::listing::ListRow;
 
 use super::{SetupContext, is_interactive, prompts};
 use crate::cli::{
-    exit::CommandFailure,
+    exit::{CommandFailure, ExitStatus},
     policy::change::{PolicyChangeRequest, propose_change, save_change, warn_of_missing_paths},
     setup,
 };
@@ -162,6 +162,12 @@ async fn grant_requests(
 ) -> Result<(), CommandFailure> {
     let (LackingPlugin { name, requests, grants, .. }, out) = (plugin, context.out);
     if requests.is_empty() {
+        if context.args.folder.is_some() {
+            let message = format!("{name} lacks no folder, so that --folder grants nothing");
+            let failure = CommandFailure::new(ExitStatus::Usage, message);
+            let hint = format!("to grant one more: sallyport policy grant {name} --read FOLDER");
+            return Err(failure.with_hint(hint));
+        }
         out.print_line(&format!("{name} has everything that it requests."));
         return Ok(());
     }

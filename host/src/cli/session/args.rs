@@ -1,5 +1,7 @@
 //! The flags of `sallyport session`.
 
+use std::num::NonZeroUsize;
+
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
 use crate::cli::{
@@ -36,7 +38,7 @@ pub(in super::super) enum StoredSessionCommand {
         here: bool,
         /// At most so many
         #[arg(short = 'n', long, value_name = "N")]
-        number: Option<usize>,
+        number: Option<NonZeroUsize>,
         #[command(flatten)]
         output: OutputArgs,
     },
@@ -54,8 +56,8 @@ pub(in super::super) enum StoredSessionCommand {
         #[arg(required = true, value_name = "WORDS")]
         words: Vec<String>,
         /// Show at most N matches
-        #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
-        number: usize,
+        #[arg(short = 'n', long, value_name = "N", default_value = "20")]
+        number: NonZeroUsize,
         #[command(flatten)]
         output: OutputArgs,
     },

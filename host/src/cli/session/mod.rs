@@ -4,6 +4,8 @@ mod args;
 mod list;
 mod show;
 
+use std::num::NonZeroUsize;
+
 use sallyport_contract::{LOCAL_USER, Principal, text};
 use sallyport_runtime::{
     config::{ConfigFlags, HostSettings},
@@ -42,13 +44,14 @@ pub(super) async fn run_session_command(
     let store = setup::open_store(&settings)?;
     match command {
         StoredSessionCommand::List { here, number, output } => {
-            list::list_sessions(&store, *here, *number, output.output, out).await
+            let number = number.map(NonZeroUsize::get);
+            list::list_sessions(&store, *here, number, output.output, out).await
         }
         StoredSessionCommand::Show { id, output } => {
             show::show_session(&store, id, output.output, out).await
         }
         StoredSessionCommand::Search { words, number, output } => {
-            list::search_sessions(&store, &words.join(" "), *number, output.output, out).await
+            list::search_sessions(&store, &words.join(" "), number.get(), output.output, out).await
         }
         StoredSessionCommand::Fork { id, turn, output } => {
             fork_session(&store, id, *turn, output.output, out).await
@@ -117,6 +120,11 @@ async fn remove_sessions(
         }
     }
     for session in &sessions {
+        if store.presence.is_open(&session.id, now_ms()).await? {
+            let message = format!("another program has the session {} open", session.id);
+            let failure = CommandFailure::new(ExitStatus::Failed, message);
+            return Err(failure.with_hint("end it there, and remove it then"));
+        }
         out.print_note(&format!("{}  {}", session.id, text::escape_line(&session.title)));
     }
     let question = format!("Delete {}?", format_sessions(sessions.len()));
