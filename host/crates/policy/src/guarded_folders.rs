@@ -30,6 +30,8 @@ pub struct MachineFacts<'a> {
     pub home: Option<&'a Path>,
     /// Resolves the links of a path, as far as the path exists.
     pub resolve_links: &'a dyn Fn(&Path) -> PathBuf,
+    /// Returns the places of the links on the way to a path, without links in them.
+    pub find_links: &'a dyn Fn(&Path) -> Vec<PathBuf>,
 }
 
 impl Policy {
@@ -42,8 +44,11 @@ impl Policy {
     /// The first such grant, with its place.
     pub fn check_guarded_folders(&self, around: &MachineFacts<'_>) -> Result<(), SourceError> {
         let keys = around.home.into_iter().flat_map(|home| KEY_FOLDERS.map(|name| home.join(name)));
-        let guarded_paths =
-            around.host_paths.iter().cloned().chain(keys).map(|path| (around.resolve_links)(&path));
+        // Whoever can replace a link on the way decides what the host finds there.
+        let guarded_paths = around.host_paths.iter().cloned().chain(keys).flat_map(|path| {
+            let links = (around.find_links)(&path);
+            links.into_iter().chain([(around.resolve_links)(&path)])
+        });
         let guarded_paths: Vec<PathBuf> = guarded_paths.collect();
         let resolved_path = |entry: &FsEntry| (around.resolve_links)(&entry.mount.host);
         for entry in self.fs_entries() {
@@ -132,6 +137,10 @@ mod tests {
             host_paths: &own,
             home,
             resolve_links: &resolved_path,
+            find_links: &|path| match path.starts_with("/home/a/.config/sallyport") {
+                true => vec!["/srv/links/sallyport".into()],
+                false => Vec::new(),
+            },
         });
         assert_eq!(result.is_err(), refused, "{path}: {result:?}");
         if let Err(error) = result {
@@ -156,13 +165,15 @@ mod tests {
             "~/.config/sallyport/x",
             "/srv/project/.sallyport",
             "/srv/project/.sallyport/sub",
+            // A link of the configuration lies in it.
+            "/srv/links",
         ];
         for path in guarded {
             check(path, "", true);
             check(path, ", sensitive = false", true);
             check(path, ", sensitive = true", false);
         }
-        for path in ["/proc/meminfo", "~/notes", "/srv", "~/.sshx", "~/.config/other"] {
+        for path in ["/proc/meminfo", "~/notes", "/srv/other", "~/.sshx", "~/.config/other"] {
             check(path, "", false);
         }
     }
@@ -188,6 +199,7 @@ mod tests {
                 host_paths: &[],
                 home: None,
                 resolve_links: &resolved_path,
+                find_links: &|_| Vec::new(),
             });
             assert_eq!(result.is_err(), refused, "{text}: {result:?}");
         }
@@ -208,6 +220,7 @@ mod tests {
                     host_paths: &own,
                     home: None,
                     resolve_links: &resolved_path,
+                    find_links: &|_| Vec::new(),
                 });
                 assert_eq!(result.is_err(), refused, "{text}: {result:?}");
             }

@@ -60,7 +60,12 @@ fn read(tier: PolicyTier, text: &str) -> Option<PolicyFile> {
 fn check_guard(policy: &Policy, text: &str, situation: &Situation) {
     let (own, home) = ([Path::new(HOME).join(".config/sallyport")], Path::new(HOME));
     let real = |path: &Path| path.to_owned();
-    let around = MachineFacts { host_paths: &own, home: Some(home), resolve_links: &real };
+    let around = MachineFacts {
+        host_paths: &own,
+        home: Some(home),
+        resolve_links: &real,
+        find_links: &|_| Vec::new(),
+    };
     if policy.check_guarded_folders(&around).is_ok() && !text.contains("sensitive") {
         for mount in situation.grant(policy).fs() {
             for closed in [home.join(".ssh"), own[0].clone()] {

@@ -249,6 +249,7 @@ fn started(file: &str) -> Result<(Policy, Grant), SourceError> {
         host_paths: &own,
         home: None,
         resolve_links: &Path::to_path_buf,
+        find_links: &|_| Vec::new(),
     })?;
     let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
     Ok((policy, grant))

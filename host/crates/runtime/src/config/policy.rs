@@ -10,6 +10,9 @@ use super::{ConfigFlags, Env, ForeignFile, HostPaths, project_files};
 /// it.
 const ADMIN_FILE: &str = "/etc/sallyport/policy.toml";
 
+/// The folder of the administrator's policy.
+const ADMIN_FOLDER: &str = "/etc/sallyport";
+
 /// A project's policy, relative to the project's folder.
 const PROJECT_FILE: &str = ".sallyport/policy.toml";
 
@@ -42,8 +45,10 @@ impl PolicyFiles {
         flags: &ConfigFlags,
         env: &Env,
         paths: &HostPaths,
-        host_files: Vec<PathBuf>,
+        mut host_files: Vec<PathBuf>,
     ) -> Self {
+        // Where the host runs as root, a plugin could place the file.
+        host_files.push(ADMIN_FOLDER.into());
         let user = flags.policy.clone().unwrap_or_else(|| paths.policy_file());
         let mut files = vec![
             PolicyPath { tier: PolicyTier::Admin, path: ADMIN_FILE.into(), is_named: false },
@@ -98,5 +103,7 @@ mod tests {
         assert_eq!(found.files[0].path, Path::new(ADMIN_FILE));
         assert_eq!(found.user_file(), Path::new("/own.toml"));
         assert!(found.files[1].is_named && !found.files[0].is_named);
+        assert!(found.files[0].path.starts_with(ADMIN_FOLDER));
+        assert!(found.host_files.contains(&ADMIN_FOLDER.into()));
     }
 }

@@ -13,7 +13,8 @@
 //! grants in force that the user revokes in another file.
 
 use std::{
-    fmt, io,
+    ffi::OsString,
+    fmt, fs, io,
     panic::{self, AssertUnwindSafe},
     path::{Path, PathBuf},
     sync::{
@@ -385,8 +386,12 @@ fn combine_parsed_files(
     let home = files.home.as_deref();
     let policy = Policy::from_files(parsed_files.iter().flatten().cloned().collect())?;
     let protected_files = [files.host_files.as_slice(), &secret_files(&policy)].concat();
-    let machine_facts =
-        MachineFacts { host_paths: &protected_files, home, resolve_links: &resolve_links };
+    let machine_facts = MachineFacts {
+        host_paths: &protected_files,
+        home,
+        resolve_links: &resolve_links,
+        find_links: &find_links,
+    };
     policy.check_guarded_folders(&machine_facts)?;
     Ok(policy)
 }
@@ -446,6 +451,33 @@ fn resolve_links(path: &Path) -> PathBuf {
         Some((ancestor, real)) => real.join(path.strip_prefix(ancestor).unwrap_or(Path::new(""))),
         None => path,
     }
+}
+
+/// Most links on the way to a path. The system follows no more.
+const LINKS_MAX: usize = 40;
+
+/// Returns the places of the links on the way to a path: in the path itself, and in their targets.
+fn find_links(path: &Path) -> Vec<PathBuf> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let steps = |path: &Path| -> Vec<OsString> {
+        path.components().rev().map(|step| step.as_os_str().to_owned()).collect()
+    };
+    let (mut found, mut left, mut place) = (Vec::new(), steps(&path), PathBuf::new());
+    while let Some(step) = left.pop() {
+        if step == ".." {
+            place.pop();
+            continue;
+        }
+        let next = place.join(&step);
+        match fs::read_link(&next) {
+            Ok(target) if found.len() < LINKS_MAX => {
+                left.extend(steps(&target));
+                found.push(next);
+            }
+            Ok(_) | Err(_) => place = next,
+        }
+    }
+    found
 }
 
 #[cfg(test)]

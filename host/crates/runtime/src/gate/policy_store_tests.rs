@@ -1,6 +1,11 @@
 //! Tests of the policy in force: which changes of its files take effect, and when.
 
-use std::{fs, os::unix::fs::PermissionsExt, sync::Mutex, time::Instant};
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    sync::Mutex,
+    time::Instant,
+};
 
 use super::*;
 
@@ -98,6 +103,34 @@ fn a_change_is_seen_and_a_broken_one_is_refused() {
     assert_eq!(plugins(&standing), 1);
     fs::remove_file(&path).unwrap();
     assert_eq!(plugins(&standing), 0, "a file that is gone grants nothing");
+}
+
+/// Only the place that the links lead to was guarded.
+#[test]
+fn a_plugin_could_replace_a_link_to_the_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &str| folder.path().canonicalize().unwrap().join(path);
+    for path in ["real/config", "links", "home/.config", "home/notes"] {
+        fs::create_dir_all(at(path)).unwrap();
+    }
+    symlink("../../links/sallyport", at("home/.config/sallyport")).unwrap();
+    symlink(at("real/config"), at("links/sallyport")).unwrap();
+    let rows = [("home/.config", true), ("links", true), ("real", true), ("home/notes", false)];
+    for (granted, is_refused) in rows {
+        let granted = at(granted);
+        let granted = granted.display();
+        let entry = format!("{{ path = '{granted}', mount = '/x', access = 'read-write' }}");
+        fs::write(at("policy.toml"), format!("[plugin.a]\nfs = [{entry}]\n")).unwrap();
+        let user = PolicyPath { tier: PolicyTier::User, path: at("policy.toml"), is_named: false };
+        let files = PolicyFiles {
+            files: vec![user],
+            host_files: vec![at("home/.config/sallyport/policy.toml")],
+            home: None,
+            foreign: Vec::new(),
+        };
+        let opened = PolicyStore::open(files, Box::new(|_| {}));
+        assert_eq!(opened.is_err(), is_refused, "{granted}");
+    }
 }
 
 /// Opens the policy of a user and a project, which keeps what it reports.
