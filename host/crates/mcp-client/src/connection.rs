@@ -6,7 +6,8 @@ use rmcp::{
     RoleClient,
     model::{
         CallToolRequestParams, CallToolResponse, ErrorCode, InputRequest, InputRequiredResult,
-        InputResponses, ListToolsResult, PaginatedRequestParams, ProtocolVersion, RequestParamsMeta,
+        InputResponses, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+        RequestParamsMeta,
     },
     service::{
         ClientInitializeError, ClientLifecycleMode, RunningService, ServiceError,
@@ -285,10 +286,8 @@ impl ServerConnection {
                 message: self.journal.safe_excerpt(&error.message, SERVER_TEXT_CHARS_MAX),
                 is_about_arguments: error.code == ErrorCode::INVALID_PARAMS,
             },
-            ServiceError::TransportSend(error) => {
-                http_messages::send_error(&error, &self.journal)
-                    .unwrap_or_else(|| closed_error(&self.journal))
-            }
+            ServiceError::TransportSend(error) => http_messages::send_error(&error, &self.journal)
+                .unwrap_or_else(|| closed_error(&self.journal)),
             ServiceError::TransportClosed | ServiceError::Cancelled { .. } => {
                 closed_error(&self.journal)
             }

@@ -20,7 +20,7 @@ use crate::{
     policy::Policy,
     question::PolicyQuestion,
     secret::SecretUse,
-    verdict::PolicyVerdict,
+    verdict::{PolicyVerdict, exact_pattern},
 };
 
 /// The folder of a plugin that did not say for which path it needs one.
@@ -109,8 +109,7 @@ impl Grant {
     /// secrets that the service needs.
     fn request_choices(&self, method: &str, url: &Url) -> Vec<Vec<GrantAddition>> {
         let Ok(target) = RequestTarget::new(method, url) else { return Vec::new() };
-        let exact = format!("{method} {}", url.as_str());
-        let exact = exact.parse().ok().filter(|pattern: &NetPattern| pattern.matches(&target));
+        let exact = exact_pattern(method, url);
         let requested = self.net().requests().iter().find(|request| request.matches(&target));
         let secrets = self.secrets_for_origin(url);
         let choice = |pattern: &NetPattern| {

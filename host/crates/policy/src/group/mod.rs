@@ -98,11 +98,11 @@ impl UserGroup {
         let place = table.place();
         let group = table.read_section(|section| {
             Ok(Self {
-                users: read_names(section, "users")?
+                users: read_names(section, "users", read_name)?
                     .iter()
                     .map(|text| UserPattern::from_text(text))
                     .collect(),
-                login_groups: read_names(section, "login-groups")?,
+                login_groups: read_names(section, "login-groups", read_login_group)?,
                 rules: read_group_rules(section, &name, tier, totals)?,
                 budget: section
                     .read_optional("budget", BudgetLimits::from_toml)?
@@ -197,10 +197,11 @@ fn check_tightens(rule: &PolicyRule) -> Result<(), SourceError> {
 fn read_names(
     section: &mut TomlSection<'_>,
     key: &'static str,
+    read_entry: fn(TomlItem<'_>) -> Result<String, SourceError>,
 ) -> Result<Vec<String>, SourceError> {
     let read = |item: TomlItem<'_>| {
         let place = item.place();
-        let names = item.read_list(read_name)?;
+        let names = item.read_list(read_entry)?;
         check_listed(&names, &place, key)?;
         Ok(names)
     };
@@ -212,6 +213,20 @@ fn check_listed<T>(listed: &[T], place: &SourceLocation, key: &str) -> Result<()
         true => Ok(()),
         false => {
             Err(place.clone().into_error(format!("\"{key}\" has more than {LISTED_MAX} entries")))
+        }
+    }
+}
+
+/// Reads the name of a group of the identity server. Its names are compared as they are, so a star
+/// would be a group that has no member, and would restrict nobody.
+fn read_login_group(item: TomlItem<'_>) -> Result<String, SourceError> {
+    let place = item.place();
+    let name = read_name(item)?;
+    match name.contains(WILDCARD) {
+        false => Ok(name),
+        true => {
+            let error = place.into_error("a star has no meaning in the name of a login group");
+            Err(error.with_hint("write each group, as the identity server names it"))
         }
     }
 }

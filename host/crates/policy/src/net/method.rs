@@ -65,6 +65,14 @@ impl MethodPattern {
         }
     }
 
+    /// The same, regardless of case: some servers read a method so.
+    pub(crate) fn contains_leniently(&self, method: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Listed(listed) => listed.iter().any(|own| own.eq_ignore_ascii_case(method)),
+        }
+    }
+
     /// Whether every method of `other` is included.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         match (self, other) {

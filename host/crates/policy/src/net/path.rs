@@ -144,16 +144,13 @@ impl PathPattern {
         }
         let segments: Vec<Vec<u8>> = path.segments().map(lenient_segment).collect();
         let filled = segments.iter().map(Vec::as_slice).filter(|segment| !segment.is_empty());
-        self.to_lowercase().matches_segments(filled)
+        self.to_lenient().matches_segments(filled)
     }
 
-    fn to_lowercase(&self) -> Self {
-        let lower = |segment: &SegmentPattern| SegmentPattern {
-            text: segment.text.to_ascii_lowercase(),
-            pieces: segment.pieces.iter().map(|piece| piece.to_ascii_lowercase()).collect(),
-        };
+    /// The pattern as a lenient server would read it as a path.
+    fn to_lenient(&self) -> Self {
         Self {
-            segments: self.segments.iter().map(lower).collect(),
+            segments: self.segments.iter().filter_map(SegmentPattern::to_lenient).collect(),
             matches_below: self.matches_below,
         }
     }
@@ -216,6 +213,16 @@ impl SegmentPattern {
     fn parse(text: &str) -> Self {
         let pieces = text.split('*').map(|piece| percent_decode_str(piece).collect()).collect();
         Self { text: text.to_owned(), pieces }
+    }
+
+    /// The segment as a lenient server reads it. It passes over an empty one.
+    fn to_lenient(&self) -> Option<Self> {
+        let pieces: Vec<Vec<u8>> = match self.as_literal() {
+            Some(literal) => vec![lenient_segment(literal)],
+            None => self.pieces.iter().map(|piece| piece.to_ascii_lowercase()).collect(),
+        };
+        let is_empty = pieces.iter().all(Vec::is_empty) && pieces.len() == 1;
+        (!is_empty).then(|| Self { text: self.text.to_ascii_lowercase(), pieces })
     }
 
     fn as_literal(&self) -> Option<&[u8]> {

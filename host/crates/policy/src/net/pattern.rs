@@ -280,10 +280,12 @@ impl NetPattern {
         self.matches_except_path(target) && self.path.matches(&target.path)
     }
 
-    /// Whether the pattern denies a request, even if only a lenient server would read the path that
-    /// way.
+    /// Whether the pattern denies a request, even if only a lenient server would read the method or
+    /// the path that way.
     pub(crate) fn matches_leniently(&self, target: &RequestTarget<'_>) -> bool {
-        self.matches_except_path(target) && self.path.matches_leniently(&target.path)
+        self.matches_origin(target)
+            && self.methods.contains_leniently(target.method)
+            && self.path.matches_leniently(&target.path)
     }
 
     /// Whether the pattern fails to match only because it has no path.
@@ -292,10 +294,13 @@ impl NetPattern {
     }
 
     fn matches_except_path(&self, target: &RequestTarget<'_>) -> bool {
+        self.matches_origin(target) && self.methods.contains(target.method)
+    }
+
+    fn matches_origin(&self, target: &RequestTarget<'_>) -> bool {
         self.scheme == target.scheme
             && self.ports.contains(target.port)
             && self.host.matches(&target.host)
-            && self.methods.contains(target.method)
     }
 
     /// Whether the pattern certainly matches every request of `other`.

@@ -98,6 +98,53 @@ fn a_fix_keeps_the_decision() {
     assert!(fix.contains(&format!("net = [{entry}, {private}, ")), "{fix}");
 }
 
+/// A pattern of an entry that denies, a request that it did not deny, and one that it need not.
+#[test]
+fn what_a_lenient_server_reads_as_denied_passed() {
+    let rows = [
+        (
+            "* https://api.example.com/admin/",
+            "GET https://api.example.com/ADMIN/",
+            "GET https://api.example.com/adminx/",
+        ),
+        (
+            "* https://api.example.com/admin/",
+            "GET https://api.example.com/admin//",
+            "GET https://api.example.com/a/admin/",
+        ),
+        (
+            "* https://api.example.com/admin/",
+            "GET https://api.example.com/admin;x/",
+            "GET https://api.example.com/admin/x",
+        ),
+        (
+            "* https://api.example.com",
+            "GET https://api.example.com//",
+            "GET https://api.example.com/x",
+        ),
+        (
+            "* https://api.example.com/a;v=1/b",
+            "GET https://api.example.com/A;v=1/b",
+            "GET https://api.example.com/a/c",
+        ),
+        (
+            "DELETE https://api.example.com/**",
+            "delete https://api.example.com/x",
+            "GET https://api.example.com/x",
+        ),
+        (
+            "GET,DELETE https://api.example.com/x",
+            "Delete https://api.example.com/x",
+            "put https://api.example.com/x",
+        ),
+    ];
+    for (deny, denied, allowed) in rows {
+        let grant = net_grant(&format!("['* https://api.example.com/**', {{ deny = '{deny}' }}]"));
+        assert!(send(&grant, denied).is_err(), "{deny}: {denied}");
+        assert_eq!(send(&grant, allowed), Ok(()), "{deny}: {allowed}");
+    }
+}
+
 /// A pattern of an entry that denies, requests that it denies, and requests that it does not.
 #[test]
 fn an_entry_that_denies_may_name_any_host() {

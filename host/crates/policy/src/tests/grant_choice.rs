@@ -41,6 +41,14 @@ fn a_refused_request_is_offered_alone_first() {
     );
 }
 
+/// It was a pattern for all requests.
+#[test]
+fn a_star_in_the_address_of_a_request_was_offered_as_a_wildcard() {
+    let grant = grant("", NET);
+    let denial = refused(&grant, "https://api.example.com/v1/**");
+    assert_eq!(choices(&grant, &denial)[0], "net = \"GET https://api.example.com/v1/%2A%2A\"");
+}
+
 #[test]
 fn a_secret_comes_with_the_requests_of_its_origin_only() {
     let secret = "[[request.secrets]]\nname = 'key'\nheader = 'x-key'\nwhy = 'w'";

@@ -201,6 +201,11 @@ fn mistakes_in_groups_are_told_with_their_place() {
             "write \"sso:*\" for all names that begin with \"sso:\"",
         ),
         (
+            "login-groups = ['support*']",
+            "2:17: a star has no meaning in the name of a login group",
+            "write each group, as the identity server names it",
+        ),
+        (
             "users = ['b']\ntools = []",
             "3:9: this list has no tool, so nothing could be called",
             "leave it out to allow all, or write a rule that denies \"*\"",
