@@ -359,6 +359,10 @@ fn load_policy_file(
     file: &PolicyPath,
     must_exist: bool,
 ) -> Result<Option<PolicyFile>, PolicyLoadError> {
+    // It is ignored, of which a warning tells.
+    if find_foreign_project(file).is_some() {
+        return Ok(None);
+    }
     let text = read_policy_file(file, must_exist)?;
     let parsed = text.map(|text| parse_policy_file(file, &text, files.home.as_deref()));
     Ok(parsed.transpose()?)

@@ -162,6 +162,24 @@ fn replace_with_mode(path: &Path, text: &str, mode: u32) {
 
 const TIGHTENED: &str = "[plugin.b]\nstate = false\n";
 
+/// It was said to be ignored, and stopped every command.
+#[test]
+fn a_project_file_that_others_can_write_stopped_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("policy.toml"), GRANT).unwrap();
+    let project = folder.path().join(".sallyport/policy.toml");
+    fs::create_dir(folder.path().join(".sallyport")).unwrap();
+    replace_with_mode(&project, TIGHTENED, 0o666);
+    let file = |tier, path: PathBuf| PolicyPath { tier, path, is_named: false };
+    let files = vec![
+        file(PolicyTier::User, folder.path().join("policy.toml")),
+        file(PolicyTier::Project, project),
+    ];
+    let files = PolicyFiles { files, host_files: Vec::new(), home: None, foreign: Vec::new() };
+    let standing = PolicyStore::open(files, Box::new(|_| {})).unwrap();
+    assert_eq!(plugins(&standing), 1);
+}
+
 /// A project's file with a mistake kept the whole policy, with the grants that the user revoked.
 #[test]
 fn a_broken_project_file_does_not_keep_what_the_user_revokes() {
