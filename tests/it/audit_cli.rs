@@ -88,10 +88,12 @@ fn records_are_found_by_what_they_are_about() {
     for (flags, count) in rows {
         assert_eq!(records(&home, flags).len(), count, "{flags:?}");
     }
+    let none = home.run(&["audit", "show", "-n", "0"]).ended(2);
+    none.remarks(&["write a whole number from 1"]);
     // A word that names nothing is no selection that finds nothing.
     for flag in ["--outcome", "--decision", "--kind"] {
         let told = home.run(&["audit", "show", flag, "complete"]).ended(2);
-        told.remarks(&["\"complete\" is not a", "write one of"]);
+        told.remarks(&["\"complete\" is not the", "write one of"]);
     }
     let newest = records(&home, &["-n", "1"]);
     assert_eq!((&newest[0]["record"]["tool"], newest.len()), (&json!("echo"), 1));

@@ -1,6 +1,6 @@
 //! The command line: its flags and commands, parsed by clap.
 
-use std::{path::PathBuf, time::Duration};
+use std::{num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use sallyport_contract::PluginName;
@@ -439,6 +439,11 @@ fn dollars(text: &str) -> Result<TokenCost, String> {
         }
         _ => Err("write an amount of US dollars: 0.50".to_owned()),
     }
+}
+
+/// Reads how many rows are wanted at most.
+pub(super) fn row_count(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "write a whole number from 1".to_owned())
 }
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {

@@ -4,7 +4,10 @@ use std::{num::NonZeroUsize, path::PathBuf};
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
-use crate::cli::{args::OutputArgs, completion::NameKind};
+use crate::cli::{
+    args::{OutputArgs, row_count},
+    completion::NameKind,
+};
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
@@ -68,7 +71,7 @@ pub(in crate::cli) struct AuditFilterArgs {
     #[arg(long, value_name = "TIME")]
     pub(super) until: Option<String>,
     /// Only the newest N records
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = row_count)]
     pub(super) number: Option<NonZeroUsize>,
 }
 

@@ -159,7 +159,8 @@ fn parse_choice<T: Copy, const N: usize>(
     let found = known.iter().find(|(name, _)| *name == word);
     found.map(|(_, value)| *value).ok_or_else(|| {
         let names = known.map(|(name, _)| name).join(", ");
-        let message = format!("{:?} is not a {what} of a record", text::escape_excerpt(word, 40));
+        let message =
+            format!("{:?} is not the {what} of any record", text::escape_excerpt(word, 40));
         CommandFailure::new(ExitStatus::Usage, message).with_hint(format!("write one of {names}"))
     })
 }

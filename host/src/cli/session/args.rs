@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
 use crate::cli::{
-    args::{FileArgs, ModelArgs, OutputArgs},
+    args::{FileArgs, ModelArgs, OutputArgs, row_count},
     completion::NameKind,
 };
 
@@ -37,7 +37,7 @@ pub(in super::super) enum StoredSessionCommand {
         #[arg(long)]
         here: bool,
         /// At most so many
-        #[arg(short = 'n', long, value_name = "N")]
+        #[arg(short = 'n', long, value_name = "N", value_parser = row_count)]
         number: Option<NonZeroUsize>,
         #[command(flatten)]
         output: OutputArgs,
@@ -56,7 +56,7 @@ pub(in super::super) enum StoredSessionCommand {
         #[arg(required = true, value_name = "WORDS")]
         words: Vec<String>,
         /// Show at most N matches
-        #[arg(short = 'n', long, value_name = "N", default_value = "20")]
+        #[arg(short = 'n', long, value_name = "N", default_value = "20", value_parser = row_count)]
         number: NonZeroUsize,
         #[command(flatten)]
         output: OutputArgs,
