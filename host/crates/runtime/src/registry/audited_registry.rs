@@ -201,12 +201,13 @@ impl AuditedRegistry {
         decision
     }
 
-    /// After a failure, retries the write and waits for it.
+    /// After a failure, retries the write and waits for it. A busy disk that is thousands of
+    /// records behind is waited for as well.
     async fn write_record(&self, record: AuditRecord) -> Result<(), AuditError> {
         if self.is_failing() {
             with_write_timeout(self.log.commit(record)).await
         } else {
-            self.log.append(record)
+            with_write_timeout(self.log.append_when_possible(record)).await
         }
     }
 

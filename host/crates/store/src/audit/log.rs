@@ -25,7 +25,7 @@ use super::{
 use crate::error::StoreError;
 
 /// Most items in the queue. Thousands of calls can end while the disk is busy for a second; a
-/// caller that is further ahead has to stop.
+/// caller that is further ahead has to wait.
 const QUEUE_RECORDS_MAX: usize = 4096;
 
 /// Number of queued records at which the thread stops waiting for more.
@@ -149,6 +149,19 @@ impl AuditLog {
             .enqueue_item(WriteQueueItem { record: Some(record.into()), on_durable: None }, true)
     }
 
+    /// Accepts a record as [`append`](Self::append) does. If too many are waiting, it first waits
+    /// until those are on the disk.
+    ///
+    /// # Errors
+    ///
+    /// An earlier record could not be written. The record is not accepted then.
+    pub async fn append_when_possible(&self, record: AuditRecord) -> Result<(), AuditError> {
+        if self.shared.lock_state().is_full() {
+            self.wait_until_durable().await?;
+        }
+        self.append(record)
+    }
+
     /// Accepts the record of something that has already happened, and keeps it until it can be
     /// written. A failure to write it is reported by the next action and by the next flush.
     pub fn append_completed(&self, record: AuditRecord) {
@@ -189,8 +202,9 @@ impl AuditLog {
     ) -> impl Future<Output = Result<(), AuditError>> + Send + use<> {
         let (notify, completion) = oneshot::channel();
         let notify: DurabilityCallback = Box::new(move |result| drop(notify.send(result)));
-        let enqueued =
-            self.shared.enqueue_item(WriteQueueItem { record, on_durable: Some(notify) }, true);
+        let is_bounded = record.is_some();
+        let item = WriteQueueItem { record, on_durable: Some(notify) };
+        let enqueued = self.shared.enqueue_item(item, is_bounded);
         async move {
             enqueued?;
             completion.await.unwrap_or(Err(AuditError::Ended))
@@ -264,6 +278,11 @@ impl Drop for AuditLog {
 }
 
 impl WriteQueueState {
+    /// Whether no more records are taken.
+    fn is_full(&self) -> bool {
+        self.queue.len() >= QUEUE_RECORDS_MAX
+    }
+
     /// Whether there is something to write, and writing may succeed.
     pub(super) fn is_due(&self) -> bool {
         !self.queue.is_empty() && (self.failure.is_none() || self.is_retried)
@@ -296,7 +315,7 @@ impl SharedWriteQueue {
         if state.has_ended {
             return Err(AuditError::Ended);
         }
-        if is_bounded && state.queue.len() >= QUEUE_RECORDS_MAX {
+        if is_bounded && state.is_full() {
             return Err(AuditError::QueueFull { records_max: QUEUE_RECORDS_MAX });
         }
         let is_awaited = item.on_durable.is_some();

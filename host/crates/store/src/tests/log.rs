@@ -1,6 +1,10 @@
-//! The pen: nothing that was taken is lost, and nothing is taken that cannot be written.
+//! The audit log: nothing that was taken is lost, and nothing is taken that cannot be written.
 
-use std::thread;
+use std::{
+    pin::pin,
+    task::{Context, Waker},
+    thread,
+};
 
 use super::*;
 use crate::{AuditError, sqlite::migration};
@@ -133,8 +137,8 @@ fn a_dropped_log_has_written_everything() {
     assert_eq!((fixture.verify().records, fixture.problems()), (3000, vec![]));
 }
 
-/// A process that holds the database keeps the writer waiting; whoever appends is told when too
-/// much waits, and whoever flushes when it takes too long.
+/// A process that holds the database keeps the writer waiting. An append is refused when too many
+/// records wait, and a flush fails when it takes too long.
 #[test]
 fn the_queue_is_bounded_and_a_flush_ends() {
     let fixture = Fixture::sqlite();
@@ -150,6 +154,24 @@ fn the_queue_is_bounded_and_a_flush_ends() {
     log.append(record(1)).unwrap();
     log.flush(PATIENCE).unwrap();
     assert!(fixture.verify().records > 4096);
+}
+
+/// Calls in quick succession were refused while the disk was busy for some hundred milliseconds.
+#[test]
+fn a_record_was_refused_because_the_disk_was_busy_for_a_moment() {
+    let fixture = Fixture::sqlite();
+    let log = fixture.log();
+    let holder = Connection::open(fixture.path().join(FILE)).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    while log.append(record(1)).is_ok() {}
+    let mut appended = pin!(log.append_when_possible(record(2)));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(appended.as_mut().poll(&mut context).is_pending());
+    holder.execute_batch("ROLLBACK").unwrap();
+    wait(appended).unwrap();
+    log.flush(PATIENCE).unwrap();
+    assert!(fixture.verify().records > 4096);
+    assert_eq!(fixture.problems(), [""; 0]);
 }
 
 #[test]
