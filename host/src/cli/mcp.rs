@@ -130,7 +130,7 @@ pub(super) async fn run_mcp_command(
     let parts = McpServerParts { host: Arc::clone(&host), broker, selection };
     warn_of_unmatched_patterns(args, &host, out);
     let result = match McpServer::new(parts) {
-        Ok(server) => Ok(serve(server, endpoint, &host, (flags, reloader), signals, out).await),
+        Ok(server) => serve(server, endpoint, &host, (flags, reloader), signals, out).await,
         Err(error) => Err(name_failure(error, args.names)),
     };
     setup::print_shutdown(host.close_shared().await, out).apply_to_result(result)
@@ -159,7 +159,7 @@ async fn serve(
     (flags, reloader): (&ConfigFlags, PluginReloader),
     mut signals: StopSignals,
     out: &CliOutput,
-) -> ExitStatus {
+) -> Result<ExitStatus, CommandFailure> {
     print_start(&server, endpoint.as_ref(), out);
     let serving = async {
         match endpoint {
@@ -175,14 +175,19 @@ async fn serve(
             match never {}
         }
     };
-    match end {
+    Ok(match end {
         ConnectionEnd::ClosedByClient => ExitStatus::Done,
         ConnectionEnd::Stopped => signals.exit_status(),
+        ConnectionEnd::NotStarted(error) => {
+            let message = format!("cannot serve the client: {error}");
+            let failure = CommandFailure::new(ExitStatus::Failed, message);
+            return Err(failure.with_hint("raise the limits of threads and open files (ulimit)"));
+        }
         ConnectionEnd::OutputFailed(error) => {
             out.print_write_error(&error);
             ExitStatus::Failed
         }
-    }
+    })
 }
 
 /// Returns the options of the host. A changed plugin stays disabled until the user accepts it,

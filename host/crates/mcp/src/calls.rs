@@ -16,6 +16,7 @@ use sallyport_contract::{
 };
 use sallyport_runtime::{gate::Activity, services::ProgressSink};
 use tokio::{
+    runtime::Handle,
     sync::{OwnedSemaphorePermit, mpsc, oneshot},
     task::JoinHandle,
 };
@@ -143,8 +144,17 @@ pub(crate) struct ServedCall {
 /// and most calls wait for nothing. One that waits goes on in a task of its own, whatever its request
 /// does meanwhile.
 enum CallRun {
-    Begun(BoxFuture<'static, CallReport>),
+    /// In the task of its request. All that it starts belongs to this runtime, in which it goes on.
+    Begun(BoxFuture<'static, CallReport>, Handle),
     Task(JoinHandle<CallReport>),
+}
+
+/// What a call takes up.
+pub(crate) struct CallPlace {
+    /// Held until nothing of the call is left.
+    pub(crate) permit: OwnedSemaphorePermit,
+    /// The runtime of its tasks.
+    pub(crate) runtime: Handle,
 }
 
 /// What happens next in a running call.
@@ -154,20 +164,22 @@ pub(crate) enum CallStep {
 }
 
 impl ServedCall {
-    /// Starts a call, which `run` makes. `permit` is held until nothing of the call is left.
+    /// Starts a call, which `run` makes.
     pub(crate) fn start(
         run: impl Future<Output = CallReport> + Send + 'static,
         broker: Arc<CallBroker>,
         requested: RequestedCall,
-        permit: OwnedSemaphorePermit,
+        place: CallPlace,
     ) -> Self {
+        let CallPlace { permit, runtime } = place;
         let (sender, events) = mpsc::channel(EVENTS_WAITING_MAX);
         broker.calls().insert(key(&requested.context), sender);
-        let run = CallRun::Begun(Box::pin(async move {
+        let run = Box::pin(async move {
             let report = AssertUnwindSafe(run).catch_unwind().await;
             drop(permit);
             report.unwrap_or_else(|_| lost_call_report())
-        }));
+        });
+        let run = CallRun::Begun(run, runtime);
         Self { requested, broker, events, run, report: None }
     }
 
@@ -197,16 +209,21 @@ impl ServedCall {
 impl CallRun {
     /// Waits for the end, which comes once.
     async fn wait(&mut self) -> CallReport {
-        if let Self::Begun(run) = self {
+        if let Self::Begun(run, runtime) = self {
             let mut run = mem::replace(run, Box::pin(future::pending()));
-            let begun = future::poll_fn(|context| Poll::Ready(run.as_mut().poll(context))).await;
+            let begun = future::poll_fn(|context| {
+                let _entered = runtime.enter();
+                Poll::Ready(run.as_mut().poll(context))
+            });
+            let begun = begun.await;
             if let Poll::Ready(report) = begun {
                 return report;
             }
-            *self = Self::Task(tokio::spawn(run.in_current_span()));
+            let task = runtime.spawn(run.in_current_span());
+            *self = Self::Task(task);
         }
         match self {
-            Self::Begun(ended) => ended.await,
+            Self::Begun(ended, _) => ended.await,
             Self::Task(task) => task.await.unwrap_or_else(|_| lost_call_report()),
         }
     }

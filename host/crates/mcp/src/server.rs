@@ -3,17 +3,20 @@
 use std::{
     collections::HashMap,
     future::Future,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
 use sallyport_contract::{CallReport, RequestedCall, mangle::ToolNameCollision};
 use sallyport_runtime::{Host, HostError, HostNotice, host::new_session_id};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    runtime::Handle,
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    calls::{CallBroker, ClientQuestion, ServedCall},
+    calls::{CallBroker, CallPlace, ClientQuestion, ServedCall},
     tasks::RunningTasks,
     tools::{OfferedTools, ToolSelection},
 };
@@ -49,6 +52,8 @@ pub struct McpServer {
     tasks: RunningTasks,
     /// A place for each task until its end is kept.
     task_places: Arc<Semaphore>,
+    /// Where calls run, if requests have a thread of their own.
+    call_runtime: OnceLock<Handle>,
     stop: CancellationToken,
 }
 
@@ -79,6 +84,7 @@ impl McpServer {
             parked: Mutex::default(),
             tasks: RunningTasks::default(),
             task_places: Arc::new(Semaphore::new(CALLS_MAX as usize)),
+            call_runtime: OnceLock::new(),
             stop: CancellationToken::new(),
         }))
     }
@@ -145,8 +151,18 @@ impl McpServer {
         run: impl Future<Output = CallReport> + Send + 'static,
     ) -> Option<ServedCall> {
         let permit = Arc::clone(&self.places).try_acquire_owned().ok()?;
-        let broker = Arc::clone(&self.broker);
-        (!self.stop.is_cancelled()).then(|| ServedCall::start(run, broker, requested, permit))
+        if self.stop.is_cancelled() {
+            return None;
+        }
+        let runtime = self.call_runtime.get().cloned().unwrap_or_else(Handle::current);
+        let place = CallPlace { permit, runtime };
+        Some(ServedCall::start(run, Arc::clone(&self.broker), requested, place))
+    }
+
+    /// Has calls run in another runtime than their requests, which have one thread.
+    pub(crate) fn set_call_runtime(&self, runtime: Handle) {
+        // A server serves one connection over standard input and output.
+        let _ = self.call_runtime.set(runtime);
     }
 
     /// The tasks that run in this process.

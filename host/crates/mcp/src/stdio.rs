@@ -9,17 +9,25 @@ use std::{
         unix::fs::MetadataExt,
     },
     sync::Arc,
+    thread,
     time::Duration,
 };
 
+use futures::FutureExt;
 use rmcp::{service::serve_server_with_ct, transport::stdio_pipes};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::UnixStream,
+    runtime::{self, Handle},
+    sync::oneshot,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{handler::McpConnection, server::McpServer, transport::LineTransport};
+use crate::{
+    handler::McpConnection,
+    server::McpServer,
+    transport::{LineTransport, TransportEnd},
+};
 
 /// How long running calls may go on after the client has closed the input. A client that sends its
 /// requests from a file still gets their answers; one that ends waits two seconds before it kills.
@@ -35,46 +43,32 @@ pub enum ConnectionEnd {
     ClosedByClient,
     /// The program was asked to stop.
     Stopped,
+    /// The system did not allow the thread that serves the client.
+    NotStarted(io::Error),
     /// The output cannot be written, although the client has not closed it.
     OutputFailed(io::Error),
 }
 
 /// Serves the client at standard input and output until it closes the input, or until `stop`.
 ///
-/// It returns when every call has ended and has its record. No thread waits for the client if it has
-/// connected pipes, or sockets, which clients in Node.js give to their servers.
+/// It returns when every call has ended and has its record.
 pub async fn serve_stdio(server: Arc<McpServer>, stop: impl Future<Output = ()>) -> ConnectionEnd {
-    match open_sockets() {
-        Ok((input, output)) => serve_streams(server, input, output, stop).await,
-        Err(_) => {
-            let (input, output) = stdio_pipes();
-            serve_streams(server, input, output, stop).await
-        }
-    }
-}
-
-async fn serve_streams<R, W>(
-    server: Arc<McpServer>,
-    input: R,
-    output: W,
-    stop: impl Future<Output = ()>,
-) -> ConnectionEnd
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
-    let ended = CancellationToken::new();
-    let transport = LineTransport::new(input, output, ended.clone());
-    let write_error = transport.write_error();
+    server.set_call_runtime(Handle::current());
     let connection = McpConnection::new(Arc::clone(&server));
     let session_id = connection.session_id().to_owned();
-    let closing = CancellationToken::new();
-    let mut serving = tokio::spawn(serve_client(connection, transport, closing.clone()));
-    let end = tokio::select! {
+    let (end, closing) = (TransportEnd::default(), CancellationToken::new());
+    let abandoned = CancellationToken::new();
+    let serving = serve_client(connection, end.clone(), closing.clone());
+    let serving = abandoned.clone().run_until_cancelled_owned(serving).map(drop);
+    let mut serving = match run_on_own_thread(serving) {
+        Ok(serving) => serving,
+        Err(error) => return ConnectionEnd::NotStarted(error),
+    };
+    let why = tokio::select! {
         // Stop at the first look if both have happened.
         biased;
         () = stop => ConnectionEnd::Stopped,
-        () = ended.cancelled() => {
+        () = end.wait() => {
             let _ = tokio::time::timeout(CALLS_AFTER_INPUT, &mut serving).await;
             ConnectionEnd::ClosedByClient
         }
@@ -82,15 +76,54 @@ where
     };
     server.stop().await;
     closing.cancel();
-    if !serving.is_finished() {
+    if !serving.is_terminated() {
         let _ = tokio::time::timeout(LAST_ANSWERS_TIME_MAX, &mut serving).await;
-        serving.abort();
+        abandoned.cancel();
     }
     server.host().registry().end_session(&session_id).await;
-    write_error.take().map_or(end, ConnectionEnd::OutputFailed)
+    end.take_write_error().map_or(why, ConnectionEnd::OutputFailed)
 }
 
-async fn serve_client<R, W>(
+/// Runs a future on a thread with a runtime of its own. The receiver hears when it has ended.
+///
+/// The tasks of a call follow one another. In a runtime with several threads, each call would also wake
+/// another thread to look for work, and that one would wait for the next request, on another processor
+/// than the client's.
+///
+/// # Errors
+///
+/// The system allows no more threads or files.
+fn run_on_own_thread(
+    work: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<oneshot::Receiver<()>> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let (done, ended) = oneshot::channel();
+    thread::Builder::new().name("mcp-client".to_owned()).spawn(move || {
+        runtime.block_on(work);
+        // A read of a terminal or a file may never end.
+        runtime.shutdown_background();
+        let _ = done.send(());
+    })?;
+    Ok(ended)
+}
+
+/// No thread waits for the client if it has connected pipes, or sockets, which clients in Node.js give
+/// to their servers.
+async fn serve_client(connection: McpConnection, end: TransportEnd, closing: CancellationToken) {
+    match open_sockets() {
+        Ok((input, output)) => {
+            let transport = LineTransport::new(input, output, end);
+            serve_transport(connection, transport, closing).await;
+        }
+        Err(_) => {
+            let (input, output) = stdio_pipes();
+            let transport = LineTransport::new(input, output, end);
+            serve_transport(connection, transport, closing).await;
+        }
+    }
+}
+
+async fn serve_transport<R, W>(
     connection: McpConnection,
     transport: LineTransport<R, W>,
     closing: CancellationToken,

@@ -6,10 +6,11 @@
 use std::{
     collections::HashSet,
     io,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::{Arc, Mutex as StdMutex, PoisonError},
     task::{Context, Poll, Waker},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use futures::future::BoxFuture;
@@ -39,6 +40,11 @@ const REQUESTS_WAITING_MAX: usize = 256;
 /// Longest wait for a client to read an error. One that reads nothing for so long has stopped.
 const TELL_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// How long after an answer the thread looks for the next request before it sleeps. A client that makes
+/// one call after another asks again at once, and to wake a thread of an idle processor takes about as
+/// long as a small call.
+const LOOK_TIME: Duration = Duration::from_micros(50);
+
 /// Messages of a client in lines.
 pub(crate) struct LineTransport<R, W> {
     lines: BoundedLines<R>,
@@ -51,29 +57,44 @@ pub(crate) struct LineTransport<R, W> {
     /// read cannot make more of them.
     telling: Option<BoxFuture<'static, ()>>,
     has_begun: bool,
-    ended: CancellationToken,
-    write_error: OutputWriteError,
+    /// Until when the thread looks for the next request. Never on a single processor, which the client
+    /// needs meanwhile.
+    looks_until: Option<Instant>,
+    has_processors: bool,
+    end: TransportEnd,
 }
 
-/// Why the output ended, if it could not be written.
+/// Whether a transport has ended, and why.
 #[derive(Clone, Default)]
-pub(crate) struct OutputWriteError(Arc<StdMutex<Option<io::Error>>>);
+pub(crate) struct TransportEnd {
+    /// Is cancelled when the input or the output ends.
+    ended: CancellationToken,
+    write_error: Arc<StdMutex<Option<io::Error>>>,
+}
 
-impl OutputWriteError {
-    fn set(&self, error: io::Error) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+impl TransportEnd {
+    /// Waits until the input or the output has ended.
+    pub(crate) async fn wait(&self) {
+        self.ended.cancelled().await;
     }
 
-    /// Takes the error, unless the reader has gone, which is how a client may end a connection.
-    pub(crate) fn take(&self) -> Option<io::Error> {
-        let error = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+    /// Ends the transport, because the output cannot be written.
+    fn fail(&self, error: io::Error) {
+        *self.write_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        self.ended.cancel();
+    }
+
+    /// Takes why the output could not be written, unless the reader has gone, which is how a client
+    /// may end a connection.
+    pub(crate) fn take_write_error(&self) -> Option<io::Error> {
+        let error = self.write_error.lock().unwrap_or_else(PoisonError::into_inner).take();
         error.filter(|error| error.kind() != io::ErrorKind::BrokenPipe)
     }
 }
 
 impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
-    /// Reads from `input` and writes to `output`. `ended` is cancelled when either ends.
-    pub(crate) fn new(input: R, output: W, ended: CancellationToken) -> Self {
+    /// Reads from `input` and writes to `output`. `end` tells when either has ended.
+    pub(crate) fn new(input: R, output: W, end: TransportEnd) -> Self {
         Self {
             lines: BoundedLines::new(input, MESSAGE_BYTES_MAX),
             output: Arc::new(Mutex::new(output)),
@@ -81,14 +102,10 @@ impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
             unread: Arc::default(),
             telling: None,
             has_begun: false,
-            ended,
-            write_error: OutputWriteError::default(),
+            looks_until: None,
+            has_processors: thread::available_parallelism().is_ok_and(|number| number.get() > 1),
+            end,
         }
-    }
-
-    /// What a failure of the output is kept in.
-    pub(crate) fn write_error(&self) -> OutputWriteError {
-        self.write_error.clone()
     }
 }
 
@@ -97,11 +114,26 @@ where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin + 'static,
 {
+    /// Waits for a line. For a moment after an answer, it looks for it without sleeping.
+    async fn read_line(&mut self) -> LineEnd {
+        let looks_until = self.looks_until.filter(|_| self.waiting.is_empty());
+        let mut reading = pin!(self.lines.read_line());
+        while looks_until.is_some_and(|until| Instant::now() < until) {
+            tokio::select! {
+                biased;
+                end = &mut reading => return end,
+                // Has the runtime look for what has come.
+                () = tokio::task::yield_now() => {}
+            }
+        }
+        reading.await
+    }
+
     /// Reads the next message. An error is for the client, with the request that it is about.
     async fn read_message(
         &mut self,
     ) -> Option<Result<RxJsonRpcMessage<RoleServer>, (ErrorData, Option<RequestId>)>> {
-        match self.lines.read_line().await {
+        match self.read_line().await {
             LineEnd::Whole => {
                 let message = parse_message(&self.lines.line);
                 self.lines.line.clear();
@@ -121,16 +153,14 @@ where
 
     /// Sends the client an error. The connection ends if the client does not read it.
     fn tell_error(&self, message: TxJsonRpcMessage<RoleServer>) -> BoxFuture<'static, ()> {
-        let (output, ended) = (Arc::clone(&self.output), self.ended.clone());
-        let write_error = self.write_error.clone();
+        let (output, end) = (Arc::clone(&self.output), self.end.clone());
         Box::pin(async move {
             let sending = LineSending::begin(&output, &message);
             match tokio::time::timeout(TELL_TIME_MAX, sending.finish()).await {
-                Ok(Ok(())) => return,
-                Ok(Err(error)) => write_error.set(error),
-                Err(_) => {}
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => end.fail(error),
+                Err(_) => end.ended.cancel(),
             }
-            ended.cancel();
         })
     }
 
@@ -196,21 +226,23 @@ where
             Arc::clone(&self.unread)
         });
         let sending = LineSending::begin(&self.output, &message);
-        let (ended, write_error) = (self.ended.clone(), self.write_error.clone());
+        if unread.is_some() && self.has_processors {
+            self.looks_until = Some(Instant::now() + LOOK_TIME);
+        }
+        let end = self.end.clone();
         async move {
             let sent = sending.finish().await;
             drop(unread);
             sent.map_err(|error| {
                 let kind = error.kind();
-                write_error.set(error);
-                ended.cancel();
+                end.fail(error);
                 kind.into()
             })
         }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        let ended = self.ended.clone();
+        let ended = self.end.ended.clone();
         let message = ended.run_until_cancelled(async {
             loop {
                 if let Some(telling) = &mut self.telling {
@@ -228,7 +260,7 @@ where
         });
         let message = message.await.flatten();
         if message.is_none() {
-            self.ended.cancel();
+            self.end.ended.cancel();
         }
         message
     }
@@ -346,8 +378,7 @@ mod tests {
             ))
         };
         let (output, _reader) = tokio::io::duplex(1);
-        let mut transport =
-            LineTransport::new(tokio::io::empty(), output, CancellationToken::new());
+        let mut transport = LineTransport::new(tokio::io::empty(), output, TransportEnd::default());
         transport.has_begun = true;
         let mut answers = Vec::new();
         for id in 0..REQUESTS_WAITING_MAX {
@@ -365,8 +396,7 @@ mod tests {
     #[tokio::test]
     async fn a_message_of_which_the_output_takes_a_part_at_once_stays_whole() {
         let (output, mut reader) = tokio::io::duplex(7);
-        let mut transport =
-            LineTransport::new(tokio::io::empty(), output, CancellationToken::new());
+        let mut transport = LineTransport::new(tokio::io::empty(), output, TransportEnd::default());
         let answer = |id| {
             let error = ErrorData::internal_error("an answer", None);
             TxJsonRpcMessage::<RoleServer>::error(error, Some(RequestId::Number(id)))
