@@ -14,7 +14,7 @@ use sallyport_contract::{
 };
 use sallyport_runtime::{
     HostOptions,
-    gate::now_ms,
+    clock::now_ms,
     history,
     session::{
         self, ModelHandle, OpenedSession, SessionConfig, SessionError, SessionOverrides,

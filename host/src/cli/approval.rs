@@ -8,10 +8,10 @@ use clap::{
 };
 use sallyport_contract::{ApprovalAnswer, Consent, LOCAL_USER, text};
 use sallyport_runtime::{
+    clock::now_ms,
     config::ConfigFlags,
     gate::{
         form_values::check_form_values,
-        now_ms,
         question_answer::{self, QuestionAnswerError},
         sealed_question::{AnswerDetails, AnswerWord, SealedQuestion},
     },

@@ -12,10 +12,12 @@ use axum::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use maud::Markup;
-use sallyport_runtime::gate::{
-    now_ms,
-    question_answer::{GivenAnswer, QuestionAnswerError, answer_question},
-    sealed_question::AnswerWord,
+use sallyport_runtime::{
+    clock::now_ms,
+    gate::{
+        question_answer::{GivenAnswer, QuestionAnswerError, answer_question},
+        sealed_question::AnswerWord,
+    },
 };
 use sallyport_store::StoredQuestion;
 

@@ -521,7 +521,7 @@ pub fn new_session_id() -> String {
     // It fails only on a kernel that does not know the flag. The time alone then distinguishes the
     // sessions of one user.
     let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
-    format!("{:x}-{:016x}", crate::gate::now_ms(), u64::from_ne_bytes(random))
+    format!("{:x}-{:016x}", crate::clock::now_ms(), u64::from_ne_bytes(random))
 }
 
 /// Creates the sandbox from the settings.

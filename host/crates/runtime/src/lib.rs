@@ -26,11 +26,13 @@
 //! - [`question_text`]: the whole text of a question to the user.
 //! - [`undo`]: copies of files that calls changed.
 //! - [`atomic_file`]: replaces files atomically.
+//! - [`clock`]: the time of this moment.
 //! - [`bounded_lines`]: reads the messages of a client, one per line.
 //! - [`file_write`]: what a call would write into a file, for the user.
 
 mod actions;
 pub mod atomic_file;
+pub mod clock;
 pub mod config;
 pub mod connections;
 mod executor;

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use sallyport_store::{AuditError, AuditKind, AuditLog, AuditRecord, HostStore, audit::HostUser};
 
-use crate::gate::now_ms;
+use crate::clock::now_ms;
 
 /// Maximum wait for the record of a change.
 const RECORD_TIME_MAX: Duration = Duration::from_secs(5);

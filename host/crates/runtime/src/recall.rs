@@ -26,7 +26,7 @@ use sallyport_store::{
 };
 use tokio::time::timeout;
 
-use crate::gate::{MessageSink, now_ms};
+use crate::{clock::now_ms, gate::MessageSink};
 
 /// Maximum wait for embeddings before an answer. The session's remaining time is for the search.
 const EMBEDDING_TIME_MAX: Duration = Duration::from_secs(2);

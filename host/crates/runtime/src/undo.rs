@@ -11,7 +11,7 @@ pub use sallyport_sandbox::undo::{
     restore::{PathRestoration, RestoreAction},
 };
 
-use crate::{gate::now_ms, host::Host};
+use crate::{clock::now_ms, host::Host};
 
 impl Host {
     /// Has the calls of a session keep copies of the files that they change. Returns the history of

@@ -9,7 +9,7 @@ use axum::{
 };
 use http::{HeaderMap, Method, header};
 use sallyport_http_server::single_header_value;
-use sallyport_runtime::gate::now_ms;
+use sallyport_runtime::clock::now_ms;
 
 use crate::{
     console::{LoginBasis, check_same_site, find_login, forget_login},

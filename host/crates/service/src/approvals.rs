@@ -11,8 +11,8 @@ use axum::{
 };
 use sallyport_contract::ApprovalRequest;
 use sallyport_runtime::{
+    clock::now_ms,
     gate::{
-        now_ms,
         question_answer::{GivenAnswer, QuestionAnswerError, answer_question},
         sealed_question::{AnswerWord, SealedQuestion},
     },

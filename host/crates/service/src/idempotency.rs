@@ -19,7 +19,7 @@ use axum::{
 };
 use futures::FutureExt;
 use http::{HeaderMap, StatusCode, header};
-use sallyport_runtime::gate::now_ms;
+use sallyport_runtime::clock::now_ms;
 use sallyport_store::{IdempotencyKey, IdempotencyStore, KeyState, KeyedReply, KnownKey};
 use serde::Serialize;
 use sha2::{Digest, Sha256};

@@ -14,7 +14,7 @@ use std::{
 use axum::body::Bytes;
 use futures::future::{BoxFuture, Shared};
 use http::StatusCode;
-use sallyport_runtime::gate::now_ms;
+use sallyport_runtime::clock::now_ms;
 use sallyport_store::{
     IdempotencyKey, IdempotencyStore, KeyedReply, StoreError,
     idempotency::{KEY_AGE_MS_MAX, KEYS_MAX, KEYS_OF_USER_MAX},

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, StatusCode, header};
-use sallyport_runtime::{gate::now_ms, session::SessionError};
+use sallyport_runtime::{clock::now_ms, session::SessionError};
 use sallyport_session::BudgetRefusal;
 use sallyport_store::StoreError;
 use schemars::JsonSchema;

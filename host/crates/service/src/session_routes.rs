@@ -9,7 +9,7 @@ use axum::{
 };
 use http::{HeaderMap, StatusCode, header};
 use sallyport_contract::{ApprovalAnswer, GrantScope};
-use sallyport_runtime::{gate::now_ms, history};
+use sallyport_runtime::{clock::now_ms, history};
 use sallyport_session::{FrontEndCommand, SessionSnapshot, history as session_history};
 use sallyport_store::{SessionFilter, StoreError, StoredSession};
 use schemars::JsonSchema;

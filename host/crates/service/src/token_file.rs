@@ -15,7 +15,7 @@ use data_encoding::{BASE64URL_NOPAD, HEXLOWER};
 use sallyport_contract::Secret;
 use sallyport_runtime::{
     atomic_file::{WriteLock, replace_user_file},
-    gate::now_ms,
+    clock::now_ms,
 };
 use sallyport_untrusted_file as untrusted_file;
 use serde::{Deserialize, Serialize};

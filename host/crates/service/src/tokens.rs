@@ -11,7 +11,7 @@ use std::{
 use constant_time_eq::constant_time_eq;
 use data_encoding::HEXLOWER;
 use sallyport_contract::{LOCAL_USER, Secret};
-use sallyport_runtime::gate::now_ms;
+use sallyport_runtime::clock::now_ms;
 use sallyport_untrusted_file::FileStamp;
 
 use crate::{

@@ -11,7 +11,7 @@ use std::{num::NonZeroUsize, time::Duration};
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use sallyport_contract::{Decision, Outcome, text};
 use sallyport_policy::TimeSpan;
-use sallyport_runtime::{config::ConfigFlags, gate::now_ms};
+use sallyport_runtime::{clock::now_ms, config::ConfigFlags};
 use sallyport_store::{AuditEntry, AuditFilter, AuditKind, AuditProblem, HostStore, StoreError};
 use serde_json::{Value, json};
 

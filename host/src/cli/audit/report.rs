@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, io, path::Path};
 
-use sallyport_runtime::{atomic_file, gate::now_ms};
+use sallyport_runtime::{atomic_file, clock::now_ms};
 use sallyport_store::{
     AuditEffect, AuditEntry, AuditKind, AuditRecord, HostStore, audit::AuditVerification,
 };

@@ -8,8 +8,8 @@ use std::num::NonZeroUsize;
 
 use sallyport_contract::{LOCAL_USER, Principal, text};
 use sallyport_runtime::{
+    clock::now_ms,
     config::{ConfigFlags, HostSettings},
-    gate::now_ms,
     history,
     host::new_session_id,
     session::find_session,

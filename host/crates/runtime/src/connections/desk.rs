@@ -23,7 +23,7 @@ use sallyport_store::{
 use tokio::time::{Instant, sleep};
 
 use super::{AccountError, KEY_FILE, SignInPresenter, key};
-use crate::gate::now_ms;
+use crate::clock::now_ms;
 
 /// How long a claim lasts: longer than a request to the service and the retries of the store.
 const CLAIM_MS: u64 = 120_000;

@@ -12,7 +12,7 @@ use sallyport_connections::{
 use sallyport_contract::{PluginName, Secret, text};
 
 use super::{AccountError, ConnectionDesk};
-use crate::gate::now_ms;
+use crate::clock::now_ms;
 
 /// Longest wait for a user to sign in. After it, most services have forgotten the sign-in too.
 pub const LOGIN_TIME_MAX: Duration = Duration::from_secs(600);

@@ -16,8 +16,8 @@ use sallyport_contract::{
 use sallyport_policy::{Grant, PolicyVerdict, RuleText};
 use sallyport_store::{HostStore, SessionApproval};
 
-use super::{MessageSink, approval_desk::ApprovalDesk, now_ms, user_policy};
-use crate::config::PolicyFiles;
+use super::{MessageSink, approval_desk::ApprovalDesk, user_policy};
+use crate::{clock::now_ms, config::PolicyFiles};
 
 /// Timeout of an approval before a call, so that a session does not wait forever for an absent
 /// user.

@@ -38,10 +38,7 @@ pub mod user_account;
 mod user_grants;
 pub mod user_policy;
 
-use std::{
-    sync::Arc,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::sync::Arc;
 
 use sallyport_contract::{Consent, Redactor, Secret, Services, ToolCallContext};
 use sallyport_policy::SecretSource;
@@ -210,10 +207,4 @@ impl Gate {
         let remarks = self.vault.fetch_named_secrets(revision, || named().collect());
         remarks.iter().for_each(|remark| (self.message_sink)(&remark.to_string()));
     }
-}
-
-/// Milliseconds since 1970; 0 if the clock is before that.
-pub fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

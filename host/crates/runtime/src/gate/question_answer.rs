@@ -4,10 +4,8 @@ use sallyport_contract::ApprovalAnswer;
 use sallyport_store::{AnswerResult, QuestionStore, StoreError, StoredAnswer, StoredQuestion};
 use serde_json::{Map, Value};
 
-use super::{
-    now_ms,
-    sealed_question::{AnswerDetails, AnswerWord, BrokenSealError, SealedQuestion},
-};
+use super::sealed_question::{AnswerDetails, AnswerWord, BrokenSealError, SealedQuestion};
+use crate::clock::now_ms;
 
 /// An answer as it was given.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{form_values::check_form_values, now_ms};
+use super::form_values::check_form_values;
+use crate::clock::now_ms;
 
 /// Digits of the hash that are the id of a question: few enough to type.
 const ID_CHARS: usize = 10;

@@ -16,7 +16,8 @@ use sallyport_policy::LoginGroups;
 use sallyport_session::{AccountState, BudgetRefusal, ModelSpending, SpendingAccount};
 use sallyport_store::{CallLimit, StoreError, UserUsage};
 
-use super::{Gate, now_ms};
+use super::Gate;
+use crate::clock::now_ms;
 
 /// Milliseconds of a day in UTC, which has no leap seconds here.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::{sync::watch, task};
 
 use super::{prune_sessions, read_records, record_usage};
-use crate::{config::SessionRetention, gate::now_ms};
+use crate::{clock::now_ms, config::SessionRetention};
 
 /// How often an append is tried whose connection is lost before it is confirmed.
 const APPENDS_MAX: usize = 2;

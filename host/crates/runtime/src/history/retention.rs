@@ -2,7 +2,7 @@
 
 use sallyport_store::{HostStore, StoreError};
 
-use crate::{config::SessionRetention, gate::now_ms};
+use crate::{clock::now_ms, config::SessionRetention};
 
 /// Removes expired sessions and returns their number.
 ///

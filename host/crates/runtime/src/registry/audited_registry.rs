@@ -26,10 +26,7 @@ use sallyport_store::{AuditError, AuditKind, AuditLog, AuditRecord, audit::HostU
 use tracing::{Instrument as _, Span, field::Empty, info_span};
 
 use super::{RegisteredPlugin, Registry, call_checks};
-use crate::{
-    gate::{Gate, now_ms},
-    observer::RunObserver,
-};
+use crate::{clock::now_ms, gate::Gate, observer::RunObserver};
 
 /// Longest wait for the disk before a call is refused. It is longer than the wait for another
 /// process that locks the database.

@@ -39,7 +39,7 @@ use sallyport_sandbox::Plugin;
 use serde_json::Value;
 
 use crate::{
-    gate::now_ms,
+    clock::now_ms,
     registry::{
         AuditedRegistry, PluginLookupError, RegisteredPlugin, Registry, audited_registry::RunRecord,
     },

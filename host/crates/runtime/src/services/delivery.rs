@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::notification_hub::DeliveryEvent;
-use crate::gate::{MessageSink, now_ms};
+use crate::{clock::now_ms, gate::MessageSink};
 
 /// How often a courier looks for messages that other processes stored.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);

@@ -24,7 +24,7 @@ use sallyport_store::{HostStore, StoreError};
 use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
 
 use super::delivery::NotificationDelivery;
-use crate::gate::{MessageSink, now_ms};
+use crate::{clock::now_ms, gate::MessageSink};
 
 /// Maximum number of events that wait for a courier. Further progress is dropped; only the latest
 /// counts.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use sallyport_store::{HostStore, SessionClaim, SessionPresence};
 
 use super::SessionError;
-use crate::gate::now_ms;
+use crate::clock::now_ms;
 
 /// The claim of a session that is being resumed: no other program runs it. Another one may open it
 /// again when this is dropped.

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use super::{BUSY_RETRY_PAUSE, LEASE_MS, POLL_INTERVAL, TimekeeperState, firing_slots::FiringSlot};
 use crate::{
-    gate::now_ms,
+    clock::now_ms,
     internal,
     roles::{RoleError, RoleRunKind, unfinished_reason},
 };

@@ -32,7 +32,8 @@ use tokio::{
 
 use self::firing_slots::{FiringSlot, FiringSlots, SlotAvailability};
 use crate::{
-    gate::{MessageSink, now_ms},
+    clock::now_ms,
+    gate::MessageSink,
     internal,
     roles::SessionRoles,
     services::{NotificationHub, TimerAlarm},

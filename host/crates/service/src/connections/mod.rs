@@ -17,11 +17,11 @@ use http::{HeaderMap, StatusCode, header};
 use sallyport_connections::AccountService;
 use sallyport_contract::PluginName;
 use sallyport_runtime::{
+    clock::now_ms,
     connections::{
         AccountError, ConnectionDesk, ConnectionFacts,
         login::{Connected, LoginError, PendingServerLogin, SignInAnswer},
     },
-    gate::now_ms,
     registry::RegisteredPlugin,
 };
 use sallyport_store::ConnectionStatus;

@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use sallyport_runtime::gate::now_ms;
+use sallyport_runtime::clock::now_ms;
 use serde::{Deserialize, Serialize};
 
 use super::{

@@ -12,7 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, Method, StatusCode, header};
-use sallyport_runtime::gate::now_ms;
+use sallyport_runtime::clock::now_ms;
 use serde::Serialize;
 use url::{Url, form_urlencoded};
 
