@@ -7,7 +7,7 @@ use sallyport_contract::{
     ToolCallContext, ToolId, ToolOutput, text,
 };
 use sallyport_runtime::{
-    Host, config::ConfigFlags, host::new_session_id, registry::PluginSelection,
+    Host, config::ConfigFlags, registry::PluginSelection, session_id::new_session_id,
 };
 use serde_json::json;
 

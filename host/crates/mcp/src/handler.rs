@@ -24,7 +24,7 @@ use sallyport_contract::{
     ApprovalAnswer, CallReport, Effect, LogLevel, Outcome, Principal, RequestedCall,
     ToolCallContext, ToolDescriptor, ToolId, text,
 };
-use sallyport_runtime::{HostNotice, host::new_session_id};
+use sallyport_runtime::{HostNotice, session_id::new_session_id};
 use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use sallyport_contract::{CallReport, RequestedCall, mangle::ToolNameCollision};
-use sallyport_runtime::{Host, HostError, HostNotice, host::new_session_id};
+use sallyport_runtime::{Host, HostError, HostNotice, session_id::new_session_id};
 use tokio::{
     runtime::Handle,
     sync::{OwnedSemaphorePermit, Semaphore},

@@ -22,7 +22,7 @@ use rmcp::{
     },
 };
 use sallyport_contract::{ApprovalAnswer, CallReport, FailureKind, Outcome, ToolDescriptor, text};
-use sallyport_runtime::{HostNotice, clock::now_ms, host::new_session_id};
+use sallyport_runtime::{HostNotice, clock::now_ms, session_id::new_session_id};
 use sallyport_store::{NewTask, StoreError, StoredTask, TaskEnd, TaskState, TaskStore};
 use serde_json::{Map, Value, json};
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};

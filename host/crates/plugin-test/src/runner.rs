@@ -12,9 +12,10 @@ use sallyport_contract::{
 use sallyport_runtime::{
     Host,
     config::ConfigError,
-    host::{HostError, HostOptions, new_session_id},
+    host::{HostError, HostOptions},
     notice::no_notices,
     registry::PluginSelection,
+    session_id::new_session_id,
 };
 use sallyport_sandbox::Simulation;
 use serde_json::Value;

@@ -38,6 +38,7 @@ use crate::{
     roles::{RoleError, SessionRoles, guide::GuideError},
     services::{Browser, HostServices, HostServicesParts, ProgressSink, Subscription},
     session::SessionDirectory,
+    session_id::new_session_id,
     timekeeper::{Timekeeper, TimekeeperParts},
 };
 pub use compile_wait::CompileWait;
@@ -513,15 +514,6 @@ pub fn secret_sources(
     let policy = open_inspection_gate(settings, notices)?.policy_store.current().policy;
     let sources = policy.secret_sources();
     Ok(sources.map(|(name, source)| (name.to_string(), source.clone())).collect())
-}
-
-/// Returns a new, unique session id. Approvals for one session must not apply to another.
-pub fn new_session_id() -> String {
-    let mut random = [0; 8];
-    // It fails only on a kernel that does not know the flag. The time alone then distinguishes the
-    // sessions of one user.
-    let _ = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty());
-    format!("{:x}-{:016x}", crate::clock::now_ms(), u64::from_ne_bytes(random))
 }
 
 /// Creates the sandbox from the settings.

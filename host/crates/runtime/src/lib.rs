@@ -27,6 +27,7 @@
 //! - [`undo`]: copies of files that calls changed.
 //! - [`atomic_file`]: replaces files atomically.
 //! - [`clock`]: the time of this moment.
+//! - [`session_id`]: new ids, of sessions and of what is told apart like them.
 //! - [`bounded_lines`]: reads the messages of a client, one per line.
 //! - [`file_write`]: what a call would write into a file, for the user.
 
@@ -59,6 +60,7 @@ pub mod script;
 pub mod secrets;
 pub mod services;
 pub mod session;
+pub mod session_id;
 pub mod timekeeper;
 pub mod undo;
 

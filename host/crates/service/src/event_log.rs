@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use sallyport_runtime::host::new_session_id;
+use sallyport_runtime::session_id::new_session_id;
 use tokio::sync::watch;
 
 use crate::problem::{Problem, ProblemKind};

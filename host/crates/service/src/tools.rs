@@ -12,8 +12,8 @@ use sallyport_contract::{
     CallReport, DenialReason, FailureKind, Outcome, RequestedCall, ToolDescriptor, ToolId,
 };
 use sallyport_runtime::{
-    host::new_session_id,
     registry::{CallCheck, PluginLookupError},
+    session_id::new_session_id,
 };
 use sallyport_session::BudgetRefusal;
 use schemars::JsonSchema;

@@ -10,9 +10,9 @@ use sallyport_model::{
 use sallyport_policy::PluginRole;
 use sallyport_runtime::{
     config::{HostSettings, PluginModelConfig},
-    host::new_session_id,
     registry::PluginSelection,
     roles::provider,
+    session_id::new_session_id,
 };
 
 use crate::cli::{

@@ -11,8 +11,8 @@ use sallyport_runtime::{
     clock::now_ms,
     config::{ConfigFlags, HostSettings},
     history,
-    host::new_session_id,
     session::find_session,
+    session_id::new_session_id,
     undo,
 };
 use sallyport_session::{

@@ -23,7 +23,7 @@ use sallyport_store::{
 use tokio::time::{Instant, sleep};
 
 use super::{AccountError, KEY_FILE, SignInPresenter, key};
-use crate::clock::now_ms;
+use crate::{clock::now_ms, session_id::new_session_id};
 
 /// How long a claim lasts: longer than a request to the service and the retries of the store.
 const CLAIM_MS: u64 = 120_000;
@@ -332,7 +332,7 @@ impl ConnectionDesk {
         profile_data: String,
     ) -> Result<(), AccountError> {
         let mut new = NewConnection {
-            id: crate::host::new_session_id(),
+            id: new_session_id(),
             user_id: user.to_owned(),
             plugin_key: service.plugin.to_string(),
             plugin_name: service.shown_name.clone(),

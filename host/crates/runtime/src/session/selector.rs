@@ -13,7 +13,7 @@ use super::{SessionError, claim::SessionClaimGuard};
 use crate::{
     config::SessionRetention,
     history::{self, SessionOrigin, StoreJournal, Supersession},
-    host::new_session_id,
+    session_id::new_session_id,
 };
 
 /// The session to open.
