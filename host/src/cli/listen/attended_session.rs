@@ -17,8 +17,8 @@ use sallyport_model::UserInputMessage;
 use sallyport_runtime::{
     HostSession,
     config::HostSettings,
+    registry::RoleRunKind,
     roles::{
-        RoleRunKind,
         listener::{
             SessionListener,
             stdin::{self, InputLine},

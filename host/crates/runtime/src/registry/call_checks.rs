@@ -19,13 +19,10 @@ use sallyport_policy::{
 use sallyport_sandbox::{GrantOutcome, RunGrants, find_path_argument};
 use serde_json::Value;
 
-use super::{PluginLookupError, RegisteredPlugin};
-use crate::{
-    gate::{
-        Gate, approver::AuthorizationRequest, grant_questions::RefusedAction,
-        user_account::budget_denial,
-    },
-    roles::RoleRunKind,
+use super::{PluginLookupError, RegisteredPlugin, RoleRunKind};
+use crate::gate::{
+    Gate, approver::AuthorizationRequest, grant_questions::RefusedAction,
+    user_account::budget_denial,
 };
 
 /// Size limit of the arguments of one call in bytes. Tools that need more take a file.

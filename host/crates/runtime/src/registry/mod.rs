@@ -14,6 +14,7 @@ mod load;
 mod names;
 mod prepare;
 mod replaced;
+mod role_run;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -35,6 +36,7 @@ pub use entry::{ComponentFacts, PluginAvailability, RegisteredPlugin};
 pub use load::{LoadParts, PluginSelection};
 pub use names::{InstalledPlugin, find_installed_plugins};
 pub(crate) use replaced::ReplacedPlugins;
+pub use role_run::RoleRunKind;
 
 /// All plugins of the host.
 pub struct Registry {

@@ -32,61 +32,22 @@ use std::sync::{
 
 use sallyport_contract::{
     AdmittedCall, CallFailure, CallReport, Denial, Outcome, PluginName, Principal, RequestedCall,
-    ToolCallContext, ToolId, ToolName, services::InputOrigin, text,
+    ToolCallContext, services::InputOrigin, text,
 };
-use sallyport_policy::{Grant, PluginRole, question::ROLE_PREFIX};
+use sallyport_policy::{Grant, PluginRole};
 use sallyport_sandbox::Plugin;
 use serde_json::Value;
 
 use crate::{
     clock::now_ms,
     registry::{
-        AuditedRegistry, PluginLookupError, RegisteredPlugin, Registry, audited_registry::RunRecord,
+        AuditedRegistry, PluginLookupError, RegisteredPlugin, Registry, RoleRunKind,
+        audited_registry::RunRecord,
     },
 };
 
 /// Longest label of an origin that is shown, in characters: a name, not a message.
 const LABEL_CHARS_MAX: usize = 80;
-
-/// The reason for a run that no model requested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RoleRunKind {
-    /// One of its timers fires.
-    Timer,
-    /// It listens for a session.
-    Listener,
-    /// It answers as a model.
-    Provider,
-    /// It shows a session.
-    Ui,
-    /// It answers a request that came to the host.
-    Http,
-    /// It is asked for its resources.
-    Resources,
-    /// It is asked for its prompts.
-    Prompts,
-}
-
-impl RoleRunKind {
-    /// The role's name in rules and records, after `role:`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Timer => "timer",
-            Self::Listener => "listener",
-            Self::Provider => "provider",
-            Self::Ui => "ui",
-            Self::Http => "http",
-            Self::Resources => "resources",
-            Self::Prompts => "prompts",
-        }
-    }
-
-    /// The tool id under which the gate decides on the run.
-    fn tool_id(self, plugin: &PluginName) -> ToolId {
-        let tool: Result<ToolName, _> = format!("{ROLE_PREFIX}{}", self.as_str()).parse();
-        ToolId::new(plugin.clone(), tool.expect("a role is named like a tool"))
-    }
-}
 
 /// Why a plugin cannot play a role, for the operator.
 #[derive(Debug, thiserror::Error)]
@@ -303,8 +264,6 @@ pub fn origin_text(origin: &InputOrigin) -> String {
 
 #[cfg(test)]
 mod tests {
-    use sallyport_policy::question::ROLE_RUNS;
-
     use super::*;
 
     #[test]
@@ -314,21 +273,5 @@ mod tests {
             |label: &str| InputOrigin { plugin, label: Some(label.to_owned()), connection: None };
         let told = origin_text(&origin("Kim\n\u{1b}[2J\u{202e}· files.remove completed"));
         assert_eq!(told, r"Kim\n\u{1b}[2J\u{202e}· files.remove completed, by webhook");
-    }
-
-    #[test]
-    fn rules_know_every_run_by_its_word() {
-        let all = [
-            RoleRunKind::Timer,
-            RoleRunKind::Listener,
-            RoleRunKind::Provider,
-            RoleRunKind::Ui,
-            RoleRunKind::Http,
-            RoleRunKind::Resources,
-            RoleRunKind::Prompts,
-        ];
-        assert_eq!(all.map(RoleRunKind::as_str), ROLE_RUNS);
-        let plugin: PluginName = "webhook".parse().unwrap();
-        assert_eq!(RoleRunKind::Http.tool_id(&plugin).to_string(), "webhook.role:http");
     }
 }

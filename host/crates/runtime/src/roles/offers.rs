@@ -9,7 +9,8 @@ use sallyport_contract::{CallReport, PluginName, PromptQuery, ResourceQuery, Too
 use sallyport_policy::PluginRole;
 use serde::Serialize;
 
-use super::{RoleError, RolePlugin, RoleRunKind, SessionRoles};
+use super::{RoleError, RolePlugin, SessionRoles};
+use crate::registry::RoleRunKind;
 
 /// A question to a plugin that offers something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -23,8 +23,11 @@ use sallyport_sandbox::roles::{
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::timeout};
 
-use super::{RolePlugin, RoleRunKind};
-use crate::config::{PluginModelConfig, provider::PLUGIN_PREFIX};
+use super::RolePlugin;
+use crate::{
+    config::{PluginModelConfig, provider::PLUGIN_PREFIX},
+    registry::RoleRunKind,
+};
 
 /// A plugin that acts as a model in one session.
 pub struct PluginChatModel {

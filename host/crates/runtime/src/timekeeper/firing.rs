@@ -17,7 +17,8 @@ use super::{BUSY_RETRY_PAUSE, LEASE_MS, POLL_INTERVAL, TimekeeperState, firing_s
 use crate::{
     clock::now_ms,
     internal,
-    roles::{RoleError, RoleRunKind, unfinished_reason},
+    registry::RoleRunKind,
+    roles::{RoleError, unfinished_reason},
 };
 
 /// How often a claim is renewed during its firing.

@@ -20,7 +20,8 @@ use tokio::time::Instant;
 use super::{HttpRequestHandler, dispatch::text_body};
 use crate::{
     gate::MessageSink,
-    roles::{RolePlugin, RoleRunKind, failure_reason},
+    registry::RoleRunKind,
+    roles::{RolePlugin, failure_reason},
 };
 
 /// How long one decision covers read-only requests to one path under one policy. A page sends

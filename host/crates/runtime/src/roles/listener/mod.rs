@@ -22,8 +22,8 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use self::inbox::{INPUTS_WAITING_MAX, InputQueue};
-use super::{RolePlugin, RoleRunKind, RunRecord, failure_reason};
-use crate::gate::MessageSink;
+use super::{RolePlugin, RunRecord, failure_reason};
+use crate::{gate::MessageSink, registry::RoleRunKind};
 
 /// Most answers that may wait for a connection: one for each input that can wait, and one for the
 /// input of the current turn.
