@@ -25,7 +25,7 @@ use tokio::sync::{Mutex, broadcast};
 use crate::{
     config::{ConfigError, HostSettings},
     connections::ConnectionDesk,
-    gate::{Activity, Gate, GateParts, GrantDesk, MessageSink, PolicyLoadError},
+    gate::{Activity, ApprovalHook, Gate, GateParts, GrantDesk, MessageSink, PolicyLoadError},
     load_reports::report_still_compiling,
     lock::LockError,
     mcp::McpServerSettings,
@@ -196,7 +196,7 @@ impl Host {
             services: host_services.services.clone(),
             audit: Some(Arc::clone(&log)),
             grant_desk,
-            approval_hook: settings.approvals.approval_hook(),
+            approval_hook: settings.approvals.hook.clone().and_then(ApprovalHook::from_command),
             connections: Some(open_connections(settings, &store)),
         };
         let gate = Gate::open(parts)?;

@@ -13,8 +13,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::gate::ApprovalHook;
-
 use super::{
     Env, env,
     values::{
@@ -349,13 +347,6 @@ impl BudgetSettings {
             session_tokens: lower(self.session_tokens, other.session_tokens),
             session_cost: lower(self.session_cost, other.session_cost),
         }
-    }
-}
-
-impl ApprovalSettings {
-    /// The hook, if one is configured.
-    pub fn approval_hook(&self) -> Option<ApprovalHook> {
-        ApprovalHook::from_command(self.hook.clone()?)
     }
 }
 
