@@ -15,9 +15,7 @@ use sallyport_contract::{
     ToolDescriptor, ToolId, Toolbox, mangle::ToolNameCollision,
 };
 use sallyport_policy::SecretSource;
-use sallyport_sandbox::{
-    Compiler, Sandbox, SandboxOptions, Simulation, SystemResolver, schema::prepare_schemas,
-};
+use sallyport_sandbox::{Compiler, Sandbox, Simulation, SystemResolver, schema::prepare_schemas};
 use sallyport_session::{SessionHandle, UnattendedConsent};
 use sallyport_store::{AuditEntry, AuditFilter, AuditLog, HostStore, StoreError, audit::HostUser};
 use tokio::sync::{Mutex, broadcast};
@@ -33,7 +31,7 @@ use crate::{
     observer::RunObserver,
     registry::{
         AuditedRegistry, PluginChanges, PluginLookupError, PluginSelection, Registry,
-        ReplacedPlugins,
+        ReplacedPlugins, create_sandbox,
     },
     roles::{RoleError, SessionRoles, guide::GuideError},
     services::{Browser, HostServices, HostServicesParts, ProgressSink, Subscription},
@@ -514,27 +512,6 @@ pub fn secret_sources(
     let policy = open_inspection_gate(settings, notices)?.policy_store.current().policy;
     let sources = policy.secret_sources();
     Ok(sources.map(|(name, source)| (name.to_string(), source.clone())).collect())
-}
-
-/// Creates the sandbox from the settings.
-pub(crate) fn create_sandbox(
-    settings: &HostSettings,
-    compiler: Option<Compiler>,
-    resolver: Arc<dyn HostNameResolver>,
-    simulation: Simulation,
-    notices: &NoticeSink,
-) -> Arc<Sandbox> {
-    let this_program = || Compiler::from_current_program(settings.compile.compile_limits());
-    let options = SandboxOptions {
-        cache_dir: Some(settings.paths.cache.join("compiled")),
-        compiler: compiler.unwrap_or_else(this_program),
-        resolver,
-    };
-    let (sandbox, warning) = Sandbox::with_simulation(options, simulation);
-    if let Some(warning) = warning {
-        notices(HostNotice::Sandbox(warning));
-    }
-    sandbox
 }
 
 /// Creates the services that plugins are offered. Each is opened at its first use.

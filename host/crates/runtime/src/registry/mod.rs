@@ -8,6 +8,7 @@
 
 pub mod audited_registry;
 mod call_checks;
+mod component_sandbox;
 mod discover;
 mod entry;
 mod load;
@@ -30,6 +31,7 @@ use crate::gate::Gate;
 pub use crate::executor::PluginKind;
 pub use audited_registry::AuditedRegistry;
 pub use call_checks::CallCheck;
+pub(crate) use component_sandbox::create_sandbox;
 pub use discover::PluginProblem;
 pub(crate) use discover::{MANIFEST, is_wasm_file};
 pub use entry::{ComponentFacts, PluginAvailability, RegisteredPlugin};

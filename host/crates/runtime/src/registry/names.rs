@@ -5,8 +5,11 @@ use std::sync::Arc;
 use sallyport_contract::{PluginName, ToolDescriptor};
 use sallyport_sandbox::{Sandbox, Simulation, SystemResolver};
 
-use super::discover::{CandidateSource, PluginCandidate, discover_plugins};
-use crate::{config::HostSettings, host, internal, mcp::McpServerPlugin, notice};
+use super::{
+    create_sandbox,
+    discover::{CandidateSource, PluginCandidate, discover_plugins},
+};
+use crate::{config::HostSettings, internal, mcp::McpServerPlugin, notice};
 
 /// A plugin and the tools of it that are known.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +46,7 @@ pub fn find_installed_plugins(settings: &HostSettings) -> Vec<InstalledPlugin> {
 /// A sandbox that runs nothing.
 fn create_idle_sandbox(settings: &HostSettings, resolver: Arc<SystemResolver>) -> Arc<Sandbox> {
     let simulation = Simulation::default();
-    host::create_sandbox(settings, None, resolver, simulation, &notice::no_notices())
+    create_sandbox(settings, None, resolver, simulation, &notice::no_notices())
 }
 
 fn installed_plugin(candidate: PluginCandidate, sandbox: Option<&Sandbox>) -> InstalledPlugin {
