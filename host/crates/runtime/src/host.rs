@@ -35,7 +35,7 @@ use crate::{
     },
     roles::{RoleError, SessionRoles, guide::GuideError},
     services::{Browser, HostServices, HostServicesParts, ProgressSink, Subscription},
-    session::SessionDirectory,
+    session_directory::SessionDirectory,
     session_id::new_session_id,
     timekeeper::{Timekeeper, TimekeeperParts},
 };

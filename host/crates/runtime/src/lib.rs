@@ -21,6 +21,7 @@
 //! - [`recall`]: finds earlier turns by their meaning.
 //! - [`roles`]: the roles of plugins in a session besides tools.
 //! - [`session`]: selects, configures and runs sessions.
+//! - `session_directory`: the open sessions, and who answers their questions.
 //! - [`services`]: state, timers, messages and packages for plugins.
 //! - [`timekeeper`]: fires timers while the program runs.
 //! - [`question_text`]: the whole text of a question to the user.
@@ -60,6 +61,7 @@ pub mod script;
 pub mod secrets;
 pub mod services;
 pub mod session;
+mod session_directory;
 pub mod session_id;
 pub mod timekeeper;
 pub mod undo;

@@ -5,7 +5,6 @@
 
 mod claim;
 mod config;
-mod directory;
 mod model;
 mod selector;
 
@@ -18,7 +17,6 @@ use sallyport_store::StoreError;
 use tokio::sync::mpsc;
 
 use self::claim::SessionClaimGuard;
-pub(crate) use self::directory::{DirectoryGuard, SessionDirectory};
 pub use self::{
     config::{SessionConfig, SessionOverrides},
     model::{ModelHandle, check_key, offline_matcher},
@@ -29,6 +27,7 @@ use crate::{
     host::Host,
     roles::{RoleError, guide::GuideError},
     services::Subscription,
+    session_directory::DirectoryGuard,
 };
 
 /// Why a session cannot be opened or started.
