@@ -9,6 +9,7 @@
 //! - [`permissions`]: what each plugin may do, at a glance.
 //! - [`policy_change`]: records changes of the policy before it makes them.
 //! - [`config`]: merges flags, environment and files into one value.
+//! - [`environment`]: the environment, read once.
 //! - `executor`: what runs the tools of a plugin.
 //! - [`gate`]: decides, asks and remembers.
 //! - [`secrets`]: finds the values of secrets.
@@ -37,6 +38,7 @@ pub mod atomic_file;
 pub mod clock;
 pub mod config;
 pub mod connections;
+pub mod environment;
 mod executor;
 pub mod file_write;
 pub mod gate;

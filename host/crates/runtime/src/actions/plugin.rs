@@ -12,7 +12,7 @@ use sallyport_sandbox::metadata;
 use sallyport_untrusted_file as untrusted_file;
 use serde::Deserialize;
 
-use crate::config::Env;
+use crate::environment::Env;
 
 /// The ending of a definition's name.
 const DEFINITION_EXTENSION: &str = "json";

@@ -36,7 +36,6 @@ use sallyport_policy::SourceError;
 use sallyport_untrusted_file as untrusted_file;
 use serde_json::{Map, Value};
 
-pub use env::Env;
 pub use file::{FileConfig, McpServerEntry, config_schema};
 use layers::{ConfigLayers, toml_to_json};
 pub use layers::{RawConfig, config_file_path};
@@ -59,6 +58,7 @@ pub use telemetry::TelemetrySettings;
 use values::TextOrTexts;
 pub(crate) use values::VariableText;
 
+pub use crate::environment::Env;
 use crate::mcp::McpServerSettings;
 
 /// Why the configuration cannot be used. The operator can fix each of these.

@@ -51,8 +51,9 @@ pub use policy_store::{PolicyLoadError, PolicySnapshot, PolicyStore};
 
 use self::{approval_desk::ApprovalDesk, call_limits::SharedCallLimits};
 use crate::{
-    config::{Env, PolicyFiles},
+    config::PolicyFiles,
     connections::ConnectionDesk,
+    environment::Env,
     secrets::{Vault, VaultError},
 };
 

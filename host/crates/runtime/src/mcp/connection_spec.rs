@@ -20,7 +20,7 @@ use super::{
     sign_in::read_account_service,
 };
 use crate::{
-    config::Env,
+    environment::Env,
     script::{
         native_run_denial,
         spec::{granted_network, granted_paths, missing_wall_policy},

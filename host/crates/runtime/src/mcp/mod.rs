@@ -35,7 +35,8 @@ use sallyport_sandbox::{CallSlots, HostCallAuthorizer};
 use tokio::sync::Mutex;
 
 use crate::{
-    config::{Env, HostPaths, HostSettings},
+    config::{HostPaths, HostSettings},
+    environment::Env,
     executor::{PluginExecutor, PluginKind},
     gate::{Gate, authorizer::PluginAuthorizer},
     script::{denied_report, run_in_call_slot},

@@ -15,7 +15,10 @@ use sallyport_policy::{HintedError, NetPatternError, is_this_machine, url_withou
 use sallyport_process::{ScriptError, ScriptProgram};
 use url::Url;
 
-use crate::config::{Env, McpServerEntry, VariableText, display_address, expand_home};
+use crate::{
+    config::{McpServerEntry, VariableText, display_address, expand_home},
+    environment::Env,
+};
 
 /// How long a server may take until it is ready, unless the configuration sets another time. An
 /// interpreter with many packages needs several seconds on a busy machine.

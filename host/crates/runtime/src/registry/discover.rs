@@ -20,7 +20,7 @@ use sallyport_untrusted_file as untrusted_file;
 
 use crate::{
     actions::{ActionPlugin, definition_file, definition_name, is_definition_file},
-    config::Env,
+    environment::Env,
     internal::InternalTool,
     mcp::{McpServerError, McpServerPlugin},
     script::{DEFINITION_FILE, ScriptPlugin},

@@ -21,7 +21,7 @@ use super::{
     },
     file, keyring, parse_secret_value,
 };
-use crate::config::Env;
+use crate::environment::Env;
 
 /// Timeout of fetching values, all of them together. The caller is blocked meanwhile, and a source
 /// that takes longer is asking the user or is broken.

@@ -4,7 +4,7 @@
 
 use sallyport_contract::services::{UrlOpenResult, UrlOpener};
 
-use crate::{config::Env, gate::MessageSink};
+use crate::{environment::Env, gate::MessageSink};
 
 /// The setting for no browser.
 pub const NO_BROWSER: &str = "none";
