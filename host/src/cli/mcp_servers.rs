@@ -245,7 +245,7 @@ impl LoginArgs {
 
 impl From<ServerSignInError> for CommandFailure {
     fn from(error: ServerSignInError) -> Self {
-        if let ServerSignInError::Host(error) = error {
+        if let ServerSignInError::Policy(error) = error {
             return error.into();
         }
         let status = match &error {

@@ -536,7 +536,7 @@ fn create_services(
 }
 
 /// Opens a gate for inspection.
-pub(crate) fn open_inspection_gate(
+fn open_inspection_gate(
     settings: &HostSettings,
     notices: &NoticeSink,
 ) -> Result<Arc<Gate>, PolicyLoadError> {

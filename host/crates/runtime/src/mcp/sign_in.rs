@@ -35,8 +35,7 @@ use crate::{
     atomic_file,
     config::HostSettings,
     connections::login::{LoginError, PendingBrowserLogin},
-    host::{HostError, open_inspection_gate},
-    notice::no_notices,
+    gate::{PolicyLoadError, PolicyStore},
     secrets::read_secret_file,
 };
 
@@ -128,7 +127,7 @@ pub enum ServerSignInError {
     Login(#[from] LoginError),
     /// The policy cannot be read.
     #[error(transparent)]
-    Host(#[from] HostError),
+    Policy(#[from] PolicyLoadError),
     /// What was found out cannot be kept.
     #[error("{path} cannot be written: {source}", path = path.display())]
     File {
@@ -152,7 +151,7 @@ impl ServerSignInError {
                 "register an application at the service yourself, and name it: --client-id ID"
                     .to_owned(),
             ),
-            Self::Host(_)
+            Self::Policy(_)
             | Self::NotNeeded(..)
             | Self::NotAllowed(_)
             | Self::Authorization(AuthorizationError::Unusable(_))
@@ -270,8 +269,7 @@ fn reachable_address(
     if let Some(reason) = server.endpoint.sign_in_obstacle() {
         return Err(ServerSignInError::NotNeeded(name(), reason));
     }
-    let gate = open_inspection_gate(settings, &no_notices()).map_err(HostError::from)?;
-    let policy = gate.policy_store.current().policy;
+    let policy = PolicyStore::open(settings.policy.clone(), Box::new(|_| {}))?.current().policy;
     let grant = policy.effective_grant(&server.manifest()?, &Map::new());
     let policy = ServerPolicy { grant: &grant, proxies: policy.proxy() };
     match server.endpoint.connection_spec(policy, &settings.env, None) {
