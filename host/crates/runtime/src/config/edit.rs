@@ -14,7 +14,7 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value, 
 use super::{ConfigError, Env, FileConfig, file::KEY_PLACES, reader::ConfigText};
 use crate::{
     atomic_file::{self, WriteLock},
-    mcp::{McpEndpoint, McpServerError, McpServerSettings, check_server_settings},
+    mcp::{McpEndpoint, McpServerError, McpServerSettings},
 };
 
 /// A model to write into the file.
@@ -116,7 +116,7 @@ pub fn add_mcp_server(
     servers.insert(name.as_str(), Item::Table(server_table(&server.endpoint)));
     let (text, mut config) = read_document(path, &document, env)?;
     if let Some(entry) = config.mcp.remove(name) {
-        check_server_settings(name, &McpServerSettings::from_entry(entry, env), env)?;
+        McpServerSettings::from_entry(entry, env).check(name, env)?;
     }
     Ok(text)
 }

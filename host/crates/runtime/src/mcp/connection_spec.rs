@@ -16,7 +16,7 @@ use url::Url;
 use super::{
     ServerPolicy,
     running::{McpStartError, SERVICE_TIME},
-    settings::{self, McpAddress, McpEndpoint, McpProgram, McpServerError},
+    settings::{McpAddress, McpEndpoint, McpProgram, McpServerError},
     sign_in::read_account_service,
 };
 use crate::{
@@ -79,7 +79,7 @@ impl ServerEndpoint {
     pub(super) fn read(endpoint: &McpEndpoint, env: &Env) -> Result<Self, McpServerError> {
         Ok(match endpoint {
             McpEndpoint::Program(settings) => {
-                let program = settings::read_program(&settings.command, env)?;
+                let program = settings.read_program(env)?;
                 Self::Program { settings: settings.clone(), program }
             }
             McpEndpoint::Address(settings) => {
@@ -91,8 +91,8 @@ impl ServerEndpoint {
 
     pub(super) fn digest(&self) -> String {
         match self {
-            Self::Program { settings, program } => settings::command_digest(settings, program),
-            Self::Address { settings, .. } => settings::address_digest(settings),
+            Self::Program { settings, program } => command_digest(settings, program),
+            Self::Address { settings, .. } => address_digest(settings),
         }
     }
 
@@ -106,9 +106,7 @@ impl ServerEndpoint {
     pub(super) fn manifest(&self, name: PluginName) -> Result<Manifest, McpServerError> {
         match self {
             Self::Program { .. } => Ok(Manifest::for_mcp_server(name)),
-            Self::Address { url, .. } => {
-                Ok(Manifest::for_mcp_address(name, url_without_secrets(url).as_str())?)
-            }
+            Self::Address { settings, .. } => settings.manifest(name),
         }
     }
 
@@ -201,6 +199,35 @@ impl ServerEndpoint {
             },
         }
     }
+}
+
+/// The digest of what is run: the command, its folder, the names of its variables and the program.
+/// Values of variables are left out, because a key that is renewed does not make another server.
+fn command_digest(settings: &McpProgram, program: &ScriptProgram) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let folder = settings.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
+    let parts =
+        [&settings.command, &Vec::from_iter(folder), &Vec::from_iter(settings.env.keys().cloned())];
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        for text in part {
+            hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
+        }
+    }
+    hasher.update(program.path.as_os_str().as_encoded_bytes());
+    hasher.update(program.digest.as_str().as_bytes());
+    hasher.finalize().to_hex().to_string()
+}
+
+/// The digest of a server at an address: the address and the names of its headers. What the server
+/// runs is not known, so its tools alone tell whether it has changed.
+fn address_digest(address: &McpAddress) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"url\0").update(address.url.as_bytes());
+    for name in address.headers.keys() {
+        hasher.update(b"\0").update(name.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
 }
 
 /// The arguments of `policy grant` that allow an address which the policy refuses.

@@ -76,20 +76,6 @@ pub fn forget_tools(host: &HostSettings, name: &PluginName) {
     }
 }
 
-/// Checks a server as the host does when it loads the plugins. Nothing is started or sent.
-///
-/// # Errors
-///
-/// The server cannot be used as it is configured.
-pub(crate) fn check_server_settings(
-    name: &PluginName,
-    server: &McpServerSettings,
-    env: &Env,
-) -> Result<(), McpServerError> {
-    let endpoint = ServerEndpoint::read(&server.endpoint, env)?;
-    endpoint.manifest(name.clone()).map(|_| ())
-}
-
 /// An MCP server.
 pub(crate) struct McpServerPlugin {
     name: PluginName,

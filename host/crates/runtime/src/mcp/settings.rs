@@ -11,7 +11,9 @@ use std::{
 use http::{HeaderMap, HeaderName, HeaderValue};
 use sallyport_contract::{PluginName, Secret};
 use sallyport_mcp_client::is_reserved_header;
-use sallyport_policy::{HintedError, NetPatternError, is_this_machine, url_without_secrets};
+use sallyport_policy::{
+    HintedError, Manifest, NetPatternError, is_this_machine, url_without_secrets,
+};
 use sallyport_process::{ScriptError, ScriptProgram};
 use url::Url;
 
@@ -100,6 +102,19 @@ impl McpProgram {
     pub fn from_command(command: Vec<String>) -> Self {
         Self { command, folder: None, env: BTreeMap::new() }
     }
+
+    /// Finds and reads the program of the command.
+    ///
+    /// # Errors
+    ///
+    /// There is no command or program, or it cannot be used.
+    pub(super) fn read_program(&self, env: &Env) -> Result<ScriptProgram, McpServerError> {
+        let program = self.command.first().filter(|program| !program.is_empty());
+        let program = program.ok_or(McpServerError::NoCommand)?;
+        let path = find_program(program, env);
+        let path = path.ok_or_else(|| McpServerError::NoProgram(program.clone()))?;
+        Ok(ScriptProgram::read_native(path)?)
+    }
 }
 
 impl From<McpEndpoint> for McpServerSettings {
@@ -125,6 +140,18 @@ impl McpServerSettings {
             endpoint,
             start_time: entry.start_time.map_or(START_TIME_DEFAULT, |time| time.0),
             call_time: entry.time.map(|time| time.0),
+        }
+    }
+
+    /// Checks a server as the host does when it loads the plugins. Nothing is started or sent.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be used as it is configured.
+    pub(crate) fn check(&self, name: &PluginName, env: &Env) -> Result<(), McpServerError> {
+        match &self.endpoint {
+            McpEndpoint::Program(program) => program.read_program(env).map(drop),
+            McpEndpoint::Address(address) => address.manifest(name.clone()).map(drop),
         }
     }
 
@@ -159,6 +186,15 @@ impl McpAddress {
     /// It is not an address of a server.
     pub fn bare_address(&self) -> Result<Url, McpServerError> {
         Ok(url_without_secrets(&self.parse()?.0))
+    }
+
+    /// What the plugin of the server requests from the policy.
+    ///
+    /// # Errors
+    ///
+    /// It is not an address of a server, or the policy cannot name it.
+    pub(super) fn manifest(&self, plugin: PluginName) -> Result<Manifest, McpServerError> {
+        Ok(Manifest::for_mcp_address(plugin, self.bare_address()?.as_str())?)
     }
 
     /// The address as it may be shown: a key in it is hidden.
@@ -253,15 +289,6 @@ impl McpServerError {
     }
 }
 
-/// Finds and reads the program of a command.
-pub(super) fn read_program(command: &[String], env: &Env) -> Result<ScriptProgram, McpServerError> {
-    let program = command.first().filter(|program| !program.is_empty());
-    let program = program.ok_or(McpServerError::NoCommand)?;
-    let path = find_program(program, env);
-    let path = path.ok_or_else(|| McpServerError::NoProgram(program.clone()))?;
-    Ok(ScriptProgram::read_native(path)?)
-}
-
 fn find_program(program: &str, env: &Env) -> Option<PathBuf> {
     if program.contains('/') {
         let path = expand_home(program, env);
@@ -275,33 +302,4 @@ fn find_program(program: &str, env: &Env) -> Option<PathBuf> {
 fn is_executable(file: &Path) -> bool {
     fs::metadata(file)
         .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & EXECUTABLE != 0)
-}
-
-/// The digest of what is run: the command, its folder, the names of its variables and the program.
-/// Values of variables are left out, because a key that is renewed does not make another server.
-pub(super) fn command_digest(settings: &McpProgram, program: &ScriptProgram) -> String {
-    let mut hasher = blake3::Hasher::new();
-    let folder = settings.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
-    let parts =
-        [&settings.command, &Vec::from_iter(folder), &Vec::from_iter(settings.env.keys().cloned())];
-    for part in parts {
-        hasher.update(&(part.len() as u64).to_le_bytes());
-        for text in part {
-            hasher.update(&(text.len() as u64).to_le_bytes()).update(text.as_bytes());
-        }
-    }
-    hasher.update(program.path.as_os_str().as_encoded_bytes());
-    hasher.update(program.digest.as_str().as_bytes());
-    hasher.finalize().to_hex().to_string()
-}
-
-/// The digest of a server at an address: the address and the names of its headers. What the server
-/// runs is not known, so its tools alone tell whether it has changed.
-pub(super) fn address_digest(address: &McpAddress) -> String {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(b"url\0").update(address.url.as_bytes());
-    for name in address.headers.keys() {
-        hasher.update(b"\0").update(name.as_bytes());
-    }
-    hasher.finalize().to_hex().to_string()
 }
