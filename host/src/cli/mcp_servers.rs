@@ -10,14 +10,16 @@ use sallyport_policy::{
     is_this_machine,
 };
 use sallyport_runtime::{
-    config::{ConfigFlags, HostSettings, edit, read_config_file},
+    config::{
+        ConfigFlags, HostSettings, McpAddress, McpEndpoint, McpProgram, McpServerSettings, edit,
+        read_config_file,
+    },
     connections::login::LOGIN_TIME_MAX,
     host::{self, CompileWait},
     lock::LockFile,
     mcp::{
-        McpAddress, McpEndpoint, McpProgram, McpServerSettings, PendingServerSignIn,
-        RegisteredApplication, ServerSignIn, ServerSignInError, begin_server_sign_in,
-        forget_sign_in, forget_tools,
+        PendingServerSignIn, RegisteredApplication, ServerSignIn, ServerSignInError,
+        begin_server_sign_in, forget_sign_in, forget_tools,
     },
     registry::{PluginAvailability, PluginSelection, RegisteredPlugin, Registry},
 };

@@ -11,7 +11,7 @@ use std::{
 
 use sallyport_contract::{PluginName, text};
 use sallyport_runtime::{
-    mcp::{McpAddress, McpEndpoint, McpProgram, McpServerSettings},
+    config::{McpAddress, McpEndpoint, McpProgram, McpServerSettings},
     registry::Registry,
 };
 use serde::Deserialize;

@@ -21,12 +21,11 @@ use sallyport_store::{AuditEntry, AuditFilter, AuditLog, HostStore, StoreError, 
 use tokio::sync::{Mutex, broadcast};
 
 use crate::{
-    config::{ConfigError, HostSettings},
+    config::{ConfigError, HostSettings, McpServerSettings},
     connections::ConnectionDesk,
     gate::{Activity, ApprovalHook, Gate, GateParts, GrantDesk, MessageSink, PolicyLoadError},
     load_reports::report_still_compiling,
     lock::LockError,
-    mcp::McpServerSettings,
     notice::{HostNotice, NoticeSink, warning_reporter},
     observer::RunObserver,
     registry::{

@@ -11,11 +11,11 @@ use std::{
 use sallyport_contract::PluginName;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value, value};
 
-use super::{ConfigError, Env, FileConfig, file::KEY_PLACES, reader::ConfigText};
-use crate::{
-    atomic_file::{self, WriteLock},
-    mcp::{McpEndpoint, McpServerError, McpServerSettings},
+use super::{
+    ConfigError, Env, FileConfig, McpEndpoint, McpServerError, McpServerSettings, file::KEY_PLACES,
+    reader::ConfigText,
 };
+use crate::atomic_file::{self, WriteLock};
 
 /// A model to write into the file.
 #[derive(Debug, Clone)]
@@ -271,7 +271,7 @@ fn set_text(table: &mut dyn TableLike, key: &str, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::{McpAddress, McpProgram};
+    use crate::config::{McpAddress, McpProgram};
 
     fn table(key: KeyPlace) -> ModelTable {
         ModelTable {

@@ -10,6 +10,7 @@ pub mod env;
 pub mod file;
 mod layers;
 mod login;
+mod mcp_server;
 pub mod model;
 pub mod paths;
 mod policy;
@@ -40,6 +41,7 @@ pub use file::{FileConfig, McpServerEntry, config_schema};
 use layers::{ConfigLayers, toml_to_json};
 pub use layers::{RawConfig, config_file_path};
 pub use login::LoginSettings;
+pub use mcp_server::{McpAddress, McpEndpoint, McpProgram, McpServerError, McpServerSettings};
 pub use model::{ChosenModel, ModelChoice, ModelSources, PluginModelConfig};
 pub use paths::HostPaths;
 pub use policy::{PolicyFiles, PolicyPath};
@@ -59,7 +61,6 @@ use values::TextOrTexts;
 pub(crate) use values::VariableText;
 
 pub use crate::environment::Env;
-use crate::mcp::McpServerSettings;
 
 /// Why the configuration cannot be used. The operator can fix each of these.
 #[derive(Debug, thiserror::Error)]

@@ -6,8 +6,7 @@ use sallyport_contract::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::VariableText;
-use crate::mcp::header_secret;
+use super::{VariableText, mcp_server::header_secret};
 
 /// The name of the program at the collector, unless the configuration gives it another.
 const SERVICE_NAME: &str = "sallyport";

@@ -7,11 +7,10 @@ use sallyport_sandbox::{CompileProgress, Sandbox};
 
 use super::{CompileWait, HostError};
 use crate::{
-    config::HostSettings,
+    config::{HostSettings, McpServerSettings},
     gate::Gate,
     load_reports::{compiling_notice, report_unused_settings},
     lock::LockFile,
-    mcp::McpServerSettings,
     notice::{HostNotice, NoticeSink},
     registry::{LoadParts, PluginSelection, Registry},
 };

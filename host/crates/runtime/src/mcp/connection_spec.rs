@@ -16,10 +16,10 @@ use url::Url;
 use super::{
     ServerPolicy,
     running::{McpStartError, SERVICE_TIME},
-    settings::{McpAddress, McpEndpoint, McpProgram, McpServerError},
     sign_in::read_account_service,
 };
 use crate::{
+    config::{McpAddress, McpEndpoint, McpProgram, McpServerError},
     environment::Env,
     script::{
         native_run_denial,

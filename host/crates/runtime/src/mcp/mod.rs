@@ -13,7 +13,6 @@ mod connection_spec;
 mod outcome;
 mod questions;
 mod running;
-mod settings;
 mod sign_in;
 mod tools;
 
@@ -35,7 +34,7 @@ use sallyport_sandbox::{CallSlots, HostCallAuthorizer};
 use tokio::sync::Mutex;
 
 use crate::{
-    config::{HostPaths, HostSettings},
+    config::{HostPaths, HostSettings, McpServerError, McpServerSettings},
     environment::Env,
     executor::{PluginExecutor, PluginKind},
     gate::{Gate, authorizer::PluginAuthorizer},
@@ -46,10 +45,6 @@ use outcome::FinishedServerCall;
 use questions::UserQuestions;
 use running::{McpStartError, RunningServer};
 pub use sallyport_mcp_client::RegisteredApplication;
-pub(crate) use settings::header_secret;
-pub use settings::{
-    McpAddress, McpEndpoint, McpProgram, McpServerError, McpServerSettings, START_TIME_DEFAULT,
-};
 use sign_in::note_missing_scopes;
 pub use sign_in::{
     PendingServerSignIn, ServerRegistration, ServerSignIn, ServerSignInError, begin_server_sign_in,

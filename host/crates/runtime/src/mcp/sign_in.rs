@@ -29,11 +29,10 @@ use super::{
     McpServerPlugin, ServerPolicy,
     connection_spec::{AddressSpec, ConnectionSpec, IS_PROGRAM},
     running::{McpStartError, server_address},
-    settings::McpServerError,
 };
 use crate::{
     atomic_file,
-    config::HostSettings,
+    config::{HostSettings, McpServerError},
     connections::login::{LoginError, PendingBrowserLogin},
     gate::{PolicyLoadError, PolicyStore},
     secrets::read_secret_file,

@@ -20,9 +20,10 @@ use sallyport_untrusted_file as untrusted_file;
 
 use crate::{
     actions::{ActionPlugin, definition_file, definition_name, is_definition_file},
+    config::McpServerError,
     environment::Env,
     internal::InternalTool,
-    mcp::{McpServerError, McpServerPlugin},
+    mcp::McpServerPlugin,
     script::{DEFINITION_FILE, ScriptPlugin},
 };
 

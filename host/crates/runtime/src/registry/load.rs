@@ -41,7 +41,7 @@ use super::{
     prepare::{ComponentReadiness, PreparedCandidate, PreparedComponent, prepare_candidates},
 };
 use crate::{
-    config::{HostSettings, SettingOrigin},
+    config::{HostSettings, McpServerError, McpServerSettings, SettingOrigin},
     executor::{LazyComponent, PluginExecutor, PluginKind},
     gate::{
         Gate,
@@ -49,7 +49,7 @@ use crate::{
     },
     internal::{self, InternalTool},
     lock::{AcceptedPlugin, LockError, LockFile, PinComparison, PluginPin},
-    mcp::{KnownTools, McpServerError, McpServerPlugin, McpServerSettings, ServerPolicy},
+    mcp::{KnownTools, McpServerPlugin, ServerPolicy},
     script::{NativeScript, ScriptPlugin},
 };
 

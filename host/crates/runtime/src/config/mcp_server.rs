@@ -17,14 +17,11 @@ use sallyport_policy::{
 use sallyport_process::{ScriptError, ScriptProgram};
 use url::Url;
 
-use crate::{
-    config::{McpServerEntry, VariableText, display_address, expand_home},
-    environment::Env,
-};
+use super::{Env, McpServerEntry, VariableText, display_address, expand_home};
 
 /// How long a server may take until it is ready, unless the configuration sets another time. An
 /// interpreter with many packages needs several seconds on a busy machine.
-pub const START_TIME_DEFAULT: Duration = Duration::from_secs(30);
+const START_TIME_DEFAULT: Duration = Duration::from_secs(30);
 
 /// Executable by anyone.
 const EXECUTABLE: u32 = 0o111;
@@ -108,7 +105,7 @@ impl McpProgram {
     /// # Errors
     ///
     /// There is no command or program, or it cannot be used.
-    pub(super) fn read_program(&self, env: &Env) -> Result<ScriptProgram, McpServerError> {
+    pub(crate) fn read_program(&self, env: &Env) -> Result<ScriptProgram, McpServerError> {
         let program = self.command.first().filter(|program| !program.is_empty());
         let program = program.ok_or(McpServerError::NoCommand)?;
         let path = find_program(program, env);
@@ -124,7 +121,7 @@ impl From<McpEndpoint> for McpServerSettings {
 }
 
 impl McpServerSettings {
-    pub(crate) fn from_entry(entry: McpServerEntry, env: &Env) -> Self {
+    pub(super) fn from_entry(entry: McpServerEntry, env: &Env) -> Self {
         let texts = |map: BTreeMap<String, VariableText>| {
             map.into_iter().map(|(name, value)| (name, value.0)).collect()
         };
@@ -148,7 +145,7 @@ impl McpServerSettings {
     /// # Errors
     ///
     /// The server cannot be used as it is configured.
-    pub(crate) fn check(&self, name: &PluginName, env: &Env) -> Result<(), McpServerError> {
+    pub(super) fn check(&self, name: &PluginName, env: &Env) -> Result<(), McpServerError> {
         match &self.endpoint {
             McpEndpoint::Program(program) => program.read_program(env).map(drop),
             McpEndpoint::Address(address) => address.manifest(name.clone()).map(drop),
@@ -193,7 +190,7 @@ impl McpAddress {
     /// # Errors
     ///
     /// It is not an address of a server, or the policy cannot name it.
-    pub(super) fn manifest(&self, plugin: PluginName) -> Result<Manifest, McpServerError> {
+    pub(crate) fn manifest(&self, plugin: PluginName) -> Result<Manifest, McpServerError> {
         Ok(Manifest::for_mcp_address(plugin, self.bare_address()?.as_str())?)
     }
 
@@ -203,7 +200,7 @@ impl McpAddress {
     }
 
     /// The address and the headers, checked.
-    pub(super) fn parse(&self) -> Result<(Url, HeaderMap), McpServerError> {
+    pub(crate) fn parse(&self) -> Result<(Url, HeaderMap), McpServerError> {
         let wrong = || McpServerError::Url(display_address(&self.url));
         let url = Url::parse(&self.url).map_err(|_| wrong())?;
         let has_user = !url.username().is_empty() || url.password().is_some();
@@ -228,7 +225,7 @@ impl McpAddress {
 }
 
 /// The part of a header's value that is removed from texts, if it is long enough for a key.
-pub(crate) fn header_secret(value: &str) -> Option<&str> {
+pub(super) fn header_secret(value: &str) -> Option<&str> {
     Some(without_scheme(value)).filter(|secret| secret.len() >= SECRET_BYTES_MIN)
 }
 
