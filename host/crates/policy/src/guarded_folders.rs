@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    folder::{FsAccess, FsEntry},
+    folder::{FsAccess, FsEntry, FsMount, are_nested},
     policy::Policy,
     source::{SourceError, quoted},
 };
@@ -37,7 +37,7 @@ pub struct MachineFacts<'a> {
 impl Policy {
     /// Refuses grants that reach a guarded folder without `sensitive = true`. Also refuses a grant
     /// inside a folder that a plugin can write to, because that plugin could replace the inner path
-    /// with a link.
+    /// with a link, and folders of one plugin that overlap through a link and are treated differently.
     ///
     /// # Errors
     ///
@@ -67,8 +67,53 @@ impl Policy {
                 return Err(inside_writable_error(entry, other));
             }
         }
-        Ok(())
+        self.plugin_tables()
+            .try_for_each(|tables| check_linked_overlaps(&tables.effective.fs, around))
     }
+}
+
+/// Refuses two folders of one plugin that are inside each other only through a link, unless a file
+/// is treated alike in both. Paths that are inside each other as they are written are compared when
+/// the policy is parsed, and share what they deny.
+fn check_linked_overlaps(
+    entries: &[FsEntry],
+    around: &MachineFacts<'_>,
+) -> Result<(), SourceError> {
+    let resolved: Vec<(&FsEntry, PathBuf)> =
+        entries.iter().map(|entry| (entry, (around.resolve_links)(&entry.mount.host))).collect();
+    for (index, (entry, path)) in resolved.iter().enumerate() {
+        for (other, other_path) in &resolved[..index] {
+            let is_linked =
+                are_nested(path, other_path) && !are_nested(&entry.mount.host, &other.mount.host);
+            if is_linked && let Some(difference) = find_difference(&entry.mount, &other.mount) {
+                return Err(linked_overlap_error(entry, other, difference));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How a file that is in two folders would be treated differently, and what to do about it.
+fn find_difference(mount: &FsMount, other: &FsMount) -> Option<(&'static str, &'static str)> {
+    if mount.access != other.access {
+        return Some((
+            "their access differs",
+            "a file in both could be changed through one of them: give both the same access, or \
+             grant only one of them",
+        ));
+    }
+    if mount.quota_bytes != other.quota_bytes {
+        return Some((
+            "their quota differs",
+            "a file counts in both: give both the same quota, or grant only one of them",
+        ));
+    }
+    let has_denied = !mount.deny.is_empty() || !other.deny.is_empty();
+    has_denied.then_some((
+        "at least one has a \"deny\" list",
+        "what one denies could be reached through the other: write both paths without the link, or \
+         grant only one of them",
+    ))
 }
 
 /// The guarded folder that a path equals, contains, or is in.
@@ -106,6 +151,20 @@ fn inside_writable_error(entry: &FsEntry, outer: &FsEntry) -> SourceError {
     let place = &outer.place;
     let message = format!("{path} lies in {other} of {place}, which a plugin can write to");
     let hint = "that plugin could put a link in its place: grant folders beside each other";
+    entry.place.clone().into_error(message).with_hint(hint)
+}
+
+fn linked_overlap_error(
+    entry: &FsEntry,
+    other: &FsEntry,
+    (difference, hint): (&str, &str),
+) -> SourceError {
+    let (path, outer) = (quoted(&entry.path_text), quoted(&other.path_text));
+    let place = &other.place;
+    let message = format!(
+        "{path} and {outer} of {place} are inside each other through a symbolic link, and \
+         {difference}"
+    );
     entry.place.clone().into_error(message).with_hint(hint)
 }
 
@@ -204,6 +263,68 @@ mod tests {
             assert_eq!(result.is_err(), refused, "{text}: {result:?}");
         }
     }
+
+    #[test]
+    fn folders_of_a_plugin_that_overlap_through_a_link_are_treated_alike() {
+        let links = [("/to-parent", "/srv"), ("/to-folder", "/srv/a"), ("/to-sub", "/srv/a/sub")];
+        let resolve_links = |path: &Path| {
+            let followed: Option<PathBuf> = links.iter().find_map(|(link, target)| {
+                Some(Path::new(target).join(path.strip_prefix(link).ok()?).components().collect())
+            });
+            followed.unwrap_or_else(|| path.to_owned())
+        };
+        let (read, write) = ("access = 'read'", "access = 'read-write'");
+        let deny = "access = 'read', deny = ['**/.env']";
+        let quota = "access = 'read-write', quota = '1MiB'";
+        let rows = [
+            (("/srv/a", read), ("/to-parent", read), None),
+            (("/srv/a", read), ("/to-sub", read), None),
+            (("/srv/a", write), ("/to-folder", write), None),
+            (("/srv/a", quota), ("/to-folder", quota), None),
+            (("/srv/a", write), ("/to-parent", read), Some("access")),
+            (("/to-parent", read), ("/srv/a", write), Some("access")),
+            (("/srv/a", read), ("/to-sub", write), Some("access")),
+            (("/to-parent", read), ("/to-sub", write), Some("access")),
+            (("/srv/a", write), ("/to-folder/", read), Some("access")),
+            (("/srv/a", quota), ("/to-folder", write), Some("quota")),
+            (("/srv/a", deny), ("/to-parent", read), Some("deny")),
+            (("/srv/a", read), ("/to-sub", deny), Some("deny")),
+            (("/srv/a", deny), ("/to-folder", deny), Some("deny")),
+            // Beside each other, whatever the links are.
+            (("/srv/b", deny), ("/to-sub", write), None),
+            // As they are written, which the parser has compared.
+            (("/srv", deny), ("/srv/a", read), None),
+            (("/to-parent", deny), ("/to-parent/a", read), None),
+        ];
+        let entry = |(path, more): (&str, &str), mount: &str| {
+            format!("{{ path = '{path}', mount = '{mount}', {more} }}")
+        };
+        let check = |text: &str| {
+            let policy = Policy::from_user_file("policy.toml", text, None).unwrap();
+            policy.check_guarded_folders(&MachineFacts {
+                host_paths: &[],
+                home: None,
+                resolve_links: &resolve_links,
+                find_links: &|_| Vec::new(),
+            })
+        };
+        for (first, second, difference) in rows {
+            let (one, two) = (entry(first, "/x"), entry(second, "/y"));
+            let result = check(&format!("[plugin.a]\nfs = [{one},\n{two}]"));
+            assert_eq!(result.is_err(), difference.is_some(), "{one} {two}: {result:?}");
+            if let (Err(error), Some(difference)) = (result, difference) {
+                let message = error.to_string();
+                assert!(message.starts_with("policy.toml:3:1: "), "{message}");
+                assert!(message.contains("of policy.toml:2 are inside each other"), "{message}");
+                assert!(message.contains(difference), "{message}");
+                assert!(error.hint.is_some_and(|hint| hint.contains("grant only one")));
+            }
+        }
+        // Of two plugins, each has what it was granted.
+        let (one, two) = (entry(("/srv/a", write), "/x"), entry(("/to-folder", read), "/x"));
+        assert_eq!(check(&format!("[plugin.a]\nfs = [{one}]\n[plugin.b]\nfs = [{two}]")), Ok(()));
+    }
+
     /// A native program writes to its folders like any other plugin, or more easily.
     #[test]
     fn the_folders_of_a_program_are_guarded_too() {
