@@ -22,6 +22,21 @@ pub struct ForeignFile {
     pub owner: ForeignOwner,
 }
 
+impl ForeignFile {
+    /// Returns why a file of a project is ignored. Of the project's folder, those below it and the
+    /// file itself, the outermost foreign one counts.
+    pub(crate) fn find(project: &Path, file: &Path) -> Option<Self> {
+        let mut locations: Vec<&Path> =
+            file.ancestors().take_while(|location| location.starts_with(project)).collect();
+        locations.reverse();
+        // A place that is gone now cannot be opened later either.
+        let owner = |location: &Path| foreign_owner(location).ok()?;
+        let (location, owner) =
+            locations.into_iter().find_map(|location| Some((location, owner(location)?)))?;
+        Some(Self { file: file.to_owned(), location: location.to_owned(), owner })
+    }
+}
+
 impl fmt::Display for ForeignFile {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, location, owner } = self;
@@ -44,9 +59,9 @@ pub(super) fn find_project_file(
         if fs::metadata(&file).is_err() || is_excluded(&file) {
             continue;
         }
-        match find_foreign_place(above, &file) {
+        match ForeignFile::find(above, &file) {
             None => return (Some(file), foreign),
-            Some((location, owner)) => foreign.push(ForeignFile { file, location, owner }),
+            Some(ignored) => foreign.push(ignored),
         }
     }
     (None, foreign)
@@ -55,16 +70,6 @@ pub(super) fn find_project_file(
 /// Whether a folder may become a project: only the user and root can write to it.
 pub(super) fn can_be_project(folder: &Path) -> bool {
     foreign_owner(folder).is_ok_and(|owner| owner.is_none())
-}
-
-/// The outermost foreign place: the project's folder, one below it, or the file itself.
-fn find_foreign_place(project: &Path, file: &Path) -> Option<(PathBuf, ForeignOwner)> {
-    let mut locations: Vec<&Path> =
-        file.ancestors().take_while(|location| location.starts_with(project)).collect();
-    locations.reverse();
-    // A place that is gone now cannot be opened later either.
-    let owner = |location: &Path| foreign_owner(location).ok()?;
-    locations.into_iter().find_map(|location| Some((location.to_owned(), owner(location)?)))
 }
 
 #[cfg(test)]

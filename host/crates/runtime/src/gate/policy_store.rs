@@ -27,7 +27,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use sallyport_policy::{MachineFacts, Policy, PolicyFile, PolicyTier, SecretSource, SourceError};
-use sallyport_untrusted_file::{self as untrusted_file, FileStamp, foreign_owner};
+use sallyport_untrusted_file::{self as untrusted_file, FileStamp};
 use tokio::sync::oneshot;
 
 use crate::config::{ForeignFile, PolicyFiles, PolicyPath};
@@ -373,14 +373,9 @@ fn find_foreign_project(file: &PolicyPath) -> Option<ForeignFile> {
     if file.tier != PolicyTier::Project || !file.path.exists() {
         return None;
     }
-    // The file, its `.sallyport` folder, and the project's folder.
-    let mut locations: Vec<&Path> = file.path.ancestors().take(3).collect();
-    locations.reverse();
-    // A place that is gone now cannot be opened later either.
-    let owner = |location: &Path| foreign_owner(location).ok()?;
-    let (location, owner) =
-        locations.into_iter().find_map(|location| Some((location, owner(location)?)))?;
-    Some(ForeignFile { file: file.path.clone(), location: location.to_owned(), owner })
+    // The project's folder contains a folder with the file.
+    let project = file.path.ancestors().take(3).last()?;
+    ForeignFile::find(project, &file.path)
 }
 
 fn combine_parsed_files(
