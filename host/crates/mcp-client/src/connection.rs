@@ -297,6 +297,10 @@ impl ServerConnection {
 }
 
 /// The length of a page of a list. It counts whole, because anything in it can be long.
+///
+/// It is measured by writing the page again: over HTTP, only parsed messages arrive here, and over
+/// pipes the bytes that were read also belong to other messages. What the parser dropped, such as
+/// blanks, takes no memory and does not count.
 fn json_bytes(page: &ListToolsResult) -> usize {
     // What came as JSON can be written as JSON.
     serde_json::to_vec(page).map_or(0, |json| json.len())
