@@ -110,6 +110,25 @@ pub fn add_grants(
     additions.iter().try_fold(text.to_owned(), |text, one| add_grant(&text, plugin, one))
 }
 
+/// Grants several things to a plugin, without those that the text takes away with `false`.
+///
+/// # Errors
+///
+/// As [`add_grants`], for the additions that are left.
+pub fn add_grants_unless_denied(
+    text: &str,
+    plugin: &PluginName,
+    additions: &[GrantAddition],
+) -> Result<String, EditError> {
+    let tree = TomlTree::parse(text)?;
+    let table = tree.find_table(&[PLUGIN_KEY, plugin.as_str()])?;
+    let is_kept = |one: &&GrantAddition| !capability::is_denied(table.as_ref(), one);
+    let mut kept = additions.iter().filter(is_kept);
+    let Some(first) = kept.next() else { return Ok(text.to_owned()) };
+    let granted = add_to_tree(&tree, text, plugin, first)?;
+    kept.try_fold(granted, |text, one| add_grant(&text, plugin, one))
+}
+
 /// Grants something to a plugin.
 ///
 /// The addition goes into the plugin's table, which is created if it is missing, at the end of the
@@ -127,34 +146,42 @@ pub fn add_grant(
     plugin: &PluginName,
     addition: &GrantAddition,
 ) -> Result<String, EditError> {
+    add_to_tree(&TomlTree::parse(text)?, text, plugin, addition)
+}
+
+fn add_to_tree(
+    tree: &TomlTree<'_>,
+    text: &str,
+    plugin: &PluginName,
+    addition: &GrantAddition,
+) -> Result<String, EditError> {
     let form = addition.canonical_entries()?;
-    let tree = TomlTree::parse(text)?;
     let Some(table) = tree.find_table(&[PLUGIN_KEY, plugin.as_str()])? else {
-        return Ok(apply_edits(text, add_plugin_table(&tree, plugin, addition)?));
+        return Ok(apply_edits(text, add_plugin_table(tree, plugin, addition)?));
     };
     let text_edits = match table.get(addition.table_key()) {
         None => tree.add_key(&table, addition.table_key(), &addition.value_alone()),
         Some(item) => match addition {
             GrantAddition::Limit { key, .. } => {
-                add_limit(&tree, plugin, key, &addition.entry_toml())?
+                add_limit(tree, plugin, key, &addition.entry_toml())?
             }
             GrantAddition::Capability(wanted) => {
                 match (&wanted.part, wanted.capability.kind().shape()) {
                     (CapabilityPart::Entry(_), ValueShape::Table(list)) => {
-                        capability::add_table_item(&tree, plugin, item, wanted, list)?
+                        capability::add_table_item(tree, plugin, item, wanted, list)?
                     }
                     (CapabilityPart::Entry(_), _) => {
-                        add_list_entry(&tree, plugin, item, addition, &form)?
+                        add_list_entry(tree, plugin, item, addition, &form)?
                     }
                     (CapabilityPart::Whole | CapabilityPart::Setting { .. }, _) => {
-                        capability::grant_capability(&tree, plugin, item, wanted)?
+                        capability::grant_capability(tree, plugin, item, wanted)?
                     }
                 }
             }
             GrantAddition::Net(_)
             | GrantAddition::Fs(_)
             | GrantAddition::Env(_)
-            | GrantAddition::Secret(_) => add_list_entry(&tree, plugin, item, addition, &form)?,
+            | GrantAddition::Secret(_) => add_list_entry(tree, plugin, item, addition, &form)?,
         },
     };
     Ok(apply_edits(text, text_edits))

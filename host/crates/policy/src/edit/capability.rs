@@ -1,4 +1,4 @@
-//! Grants of capabilities that a policy file mentions already.
+//! Grants of capabilities that a policy file mentions or denies already.
 
 use sallyport_contract::PluginName;
 use toml_edit::Item;
@@ -9,9 +9,27 @@ use super::{
     entry::{list_entries, plain_item},
     error::EditError,
     text_edit::TextEdit,
-    tree::TomlTree,
+    tree::{TableNode, TomlTree},
 };
 use crate::capability::ValueShape;
+
+/// Whether a plugin's table denies an addition with `false`: the capability, or its setting. Lists
+/// such as `net` have no such form.
+pub(super) fn is_denied(table: Option<&TableNode<'_>>, addition: &GrantAddition) -> bool {
+    let GrantAddition::Capability(CapabilityAddition { capability, part }) = addition else {
+        return false;
+    };
+    let Some(stated) = table.and_then(|table| table.get(capability.as_str())) else {
+        return false;
+    };
+    let setting = match part {
+        CapabilityPart::Setting { key, .. } => {
+            stated.as_table_like().and_then(|table| table.get(key))
+        }
+        CapabilityPart::Whole | CapabilityPart::Entry(_) => None,
+    };
+    [Some(stated), setting].into_iter().flatten().any(|item| item.as_bool() == Some(false))
+}
 
 /// Grants a capability, and states a setting of it.
 pub(super) fn grant_capability(

@@ -6,13 +6,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sallyport_contract::PluginName;
 use sallyport_policy::{
     Grant, Manifest, Policy, SecretName, SecretSource,
-    edit::{self, CapabilityAddition, CapabilityPart, GrantAddition, SecretAddition},
+    edit::{self, GrantAddition, SecretAddition},
 };
 use serde_json::{Map, Value};
-use toml_edit::{DocumentMut, Item};
 
 use super::{Gate, PolicyLoadError, PolicySnapshot, user_policy};
 
@@ -108,20 +106,20 @@ pub(crate) fn propose_text(
     additions: &[GrantAddition],
 ) -> Result<ProposedText, UserGrantError> {
     let before = user_policy::read_policy(gate.policy_store.files().user_file())?;
-    let after = add_to_text(&before, policy, manifest, additions)?;
+    let granted = edit::add_grants(&before, &manifest.name, additions)?;
+    let after = add_secret_sources(granted, policy, additions)?;
     Ok(ProposedText { before, after })
 }
 
-fn add_to_text(
-    text: &str,
+/// Adds a source for each granted secret that no policy names.
+fn add_secret_sources(
+    text: String,
     policy: &Policy,
-    manifest: &Manifest,
     additions: &[GrantAddition],
 ) -> Result<String, edit::EditError> {
-    let granted = edit::add_grants(text, &manifest.name, additions)?;
     let mut unsourced =
         granted_secrets(additions).filter(|name| policy.secret_source(name).is_none());
-    unsourced.try_fold(granted, |text, name| edit::add_secret_source(&text, &name))
+    unsourced.try_fold(text, |text, name| edit::add_secret_source(&text, &name))
 }
 
 /// The names of the secrets that additions grant.
@@ -141,73 +139,7 @@ fn policy_with_additions(
     additions: &[GrantAddition],
 ) -> Result<Policy, UserGrantError> {
     let text = user_policy::read_policy(gate.policy_store.files().user_file())?;
-    let additions = remove_denied_additions(&text, &manifest.name, additions);
-    let proposed = add_to_text(&text, &snapshot.policy, manifest, &additions)?;
+    let granted = edit::add_grants_unless_denied(&text, &manifest.name, additions)?;
+    let proposed = add_secret_sources(granted, &snapshot.policy, additions)?;
     Ok(gate.policy_store.parse_proposed_text(&proposed)?)
-}
-
-/// Returns the additions without those that the text of the user's file takes away. An edit of the
-/// text would grant them again.
-fn remove_denied_additions(
-    text: &str,
-    plugin: &PluginName,
-    additions: &[GrantAddition],
-) -> Vec<GrantAddition> {
-    // A text that is not TOML is an error of the edit.
-    let document = text.parse::<DocumentMut>().unwrap_or_default();
-    let plugins = document.get("plugin");
-    let table = plugins.and_then(|plugins| plugins.get(plugin.as_str()));
-    let kept = additions.iter().filter(|addition| !is_denied(table, addition));
-    kept.cloned().collect()
-}
-
-/// Whether a plugin's table denies an addition with `false`: the capability, or its setting. Lists
-/// such as `net` have no such form.
-fn is_denied(table: Option<&Item>, addition: &GrantAddition) -> bool {
-    let GrantAddition::Capability(CapabilityAddition { capability, part }) = addition else {
-        return false;
-    };
-    let Some(stated) = table.and_then(|table| table.get(capability.as_str())) else {
-        return false;
-    };
-    let setting = match part {
-        CapabilityPart::Setting { key, .. } => stated.get(key.as_str()),
-        CapabilityPart::Whole | CapabilityPart::Entry(_) => None,
-    };
-    [Some(stated), setting].into_iter().flatten().any(|item| item.as_bool() == Some(false))
-}
-
-#[cfg(test)]
-mod tests {
-    use sallyport_policy::Capability;
-
-    use super::*;
-
-    /// A plugin kept a capability until the session ended, because the grant of the session was
-    /// written over the `false`.
-    #[test]
-    fn a_grant_of_a_session_does_not_override_a_false_that_is_written_later() {
-        let plugin: PluginName = "x".parse().unwrap();
-        let notify = GrantAddition::capability(Capability::Notify);
-        let network = GrantAddition::capability_setting(Capability::Process, "network", "true");
-        let package = GrantAddition::capability_item(Capability::Packages, "six");
-        let env = GrantAddition::Env("TZ".to_owned());
-        let all = [&notify, &network, &package, &env];
-        let rows: [(&str, &[&GrantAddition]); 7] = [
-            ("", &all),
-            ("[plugin.x]\nnotify = false\npackages = false\n", &[&network, &env]),
-            ("plugin.x.notify = false\n", &[&network, &package, &env]),
-            ("[plugin.x]\nprocess = false\n", &[&notify, &package, &env]),
-            ("plugin = { x = { process = { network = false } } }\n", &[&notify, &package, &env]),
-            ("[plugin.y]\nnotify = false\n", &all),
-            ("[plugin.x]\nnotify = true\nprocess = true\n", &all),
-        ];
-        let additions = all.map(Clone::clone);
-        for (text, want) in rows {
-            let kept = remove_denied_additions(text, &plugin, &additions);
-            assert_eq!(kept.iter().collect::<Vec<_>>(), want, "{text}");
-            let after = edit::add_grants(text, &plugin, &kept).unwrap();
-            assert_eq!(after.matches("false").count(), text.matches("false").count(), "{after}");
-        }
-    }
 }

@@ -270,3 +270,34 @@ fn a_grant_is_written_as_key_and_value() {
     let two = "scratch={ name = 's' }], env = ['TZ'".parse::<GrantAddition>().unwrap();
     assert!(grant("[plugin.w]\n", &two).is_err());
 }
+
+/// A plugin kept a capability until the session ended, because the grant of the session was written
+/// over the `false`.
+#[test]
+fn a_grant_of_a_session_does_not_override_a_false_that_is_written_later() {
+    let notify = capability(Capability::Notify, None);
+    let network = capability(Capability::Process, Some(("network", "true")));
+    let (package, variable) = (package("six"), env("TZ"));
+    let all = [&notify, &network, &package, &variable];
+    let rows: [(&str, &[&GrantAddition]); 8] = [
+        ("", &all),
+        ("[plugin.w]\nnotify = false\npackages = false\n", &[&network, &variable]),
+        ("plugin.w.notify = false\n", &[&network, &package, &variable]),
+        ("[plugin.w]\nprocess = false\n", &[&notify, &package, &variable]),
+        ("plugin = { w = { process = { network = false } } }\n", &[&notify, &package, &variable]),
+        ("[plugin.w.process]\nnetwork = false\n", &[&notify, &package, &variable]),
+        ("[plugin.y]\nnotify = false\n", &all),
+        ("[plugin.w]\nnotify = true\nprocess = true\n", &all),
+    ];
+    let additions = all.map(Clone::clone);
+    for (text, want) in rows {
+        let kept: Vec<GrantAddition> = want.iter().copied().cloned().collect();
+        let granted = edit::add_grants_unless_denied(text, &plugin("w"), &additions).unwrap();
+        assert_eq!(edit::add_grants(text, &plugin("w"), &kept).as_ref(), Ok(&granted), "{text}");
+        assert_eq!(granted.matches("false").count(), text.matches("false").count(), "{granted}");
+    }
+    let denied = "[plugin.w]\nnotify = false\n";
+    let granted = edit::add_grants_unless_denied(denied, &plugin("w"), &[notify]);
+    assert_eq!(granted.as_deref(), Ok(denied));
+    assert!(edit::add_grants_unless_denied("[plugin.w", &plugin("w"), &additions).is_err());
+}
