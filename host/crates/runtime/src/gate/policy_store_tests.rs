@@ -133,11 +133,12 @@ fn a_plugin_could_replace_a_link_to_the_configuration() {
     }
 }
 
-/// Opens the policy of a user and a project, which keeps what it reports.
+/// Opens the policy of a user and a project, whose file may be there already. It keeps what it
+/// reports.
 fn opened_with_project(folder: &Path) -> (PolicyStore, PathBuf, Arc<Mutex<Vec<String>>>) {
     let project = folder.join(".sallyport/policy.toml");
     let sallyport_folder = folder.join(".sallyport");
-    fs::create_dir(&sallyport_folder).unwrap();
+    fs::create_dir_all(&sallyport_folder).unwrap();
     fs::set_permissions(&sallyport_folder, fs::Permissions::from_mode(0o700)).unwrap();
     let file = |tier, path: PathBuf| PolicyPath { tier, path, is_named: false };
     let files = vec![
@@ -170,13 +171,7 @@ fn a_project_file_that_others_can_write_stopped_the_start() {
     let project = folder.path().join(".sallyport/policy.toml");
     fs::create_dir(folder.path().join(".sallyport")).unwrap();
     replace_with_mode(&project, TIGHTENED, 0o666);
-    let file = |tier, path: PathBuf| PolicyPath { tier, path, is_named: false };
-    let files = vec![
-        file(PolicyTier::User, folder.path().join("policy.toml")),
-        file(PolicyTier::Project, project),
-    ];
-    let files = PolicyFiles { files, host_files: Vec::new(), home: None, foreign: Vec::new() };
-    let standing = PolicyStore::open(files, Box::new(|_| {})).unwrap();
+    let (standing, ..) = opened_with_project(folder.path());
     assert_eq!(plugins(&standing), 1);
 }
 
