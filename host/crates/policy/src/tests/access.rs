@@ -82,6 +82,22 @@ fn rules_about_a_request_replace_what_its_entry_says() {
     );
 }
 
+/// A method in other letters passed a rule that asks or denies.
+#[test]
+fn a_rule_that_stops_a_method_stops_it_in_any_letters() {
+    let entries = "[plugin.weather]\nnet = ['* https://api.example.com/**']\n";
+    let rows = [("ask", (Ask, Some(3))), ("deny", (Deny, Some(3))), ("allow", (Allow, None))];
+    for (decision, want) in rows {
+        let rule = rule("weather.get", "PUT,DELETE https://api.example.com/**", decision);
+        for method in ["delete", "Delete", "put"] {
+            let request = format!("{method} https://api.example.com/v1/a");
+            let verdict = access(&format!("{entries}{rule}"), &request, &json!({}));
+            let found = (verdict.decision, verdict.rule.map(|place| place.line));
+            assert_eq!(found, want, "{decision} {method}");
+        }
+    }
+}
+
 #[test]
 fn rules_about_calls_and_rules_about_requests_do_not_mix() {
     let call = "[[rule]]\ntool = 'weather.get'\ndecision = 'deny'\n";

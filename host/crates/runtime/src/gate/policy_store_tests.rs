@@ -8,6 +8,7 @@ use std::{
 };
 
 use super::*;
+use crate::config::{ConfigFlags, Env, HostSettings};
 
 /// How soon a revoked grant is gone, as `docs/policy.md` promises.
 const PROMISED: Duration = Duration::from_millis(500);
@@ -130,6 +131,47 @@ fn a_plugin_could_replace_a_link_to_the_configuration() {
         };
         let opened = PolicyStore::open(files, Box::new(|_| {}));
         assert_eq!(opened.is_err(), is_refused, "{granted}");
+    }
+}
+
+/// The flags may name links, and a folder may contain the administrator's policy.
+#[test]
+fn what_the_flags_name_and_the_administrators_folder_are_guarded() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &str| folder.path().canonicalize().unwrap().join(path);
+    for path in ["policy-link", "policy-real", "plugins-link", "plugins-real", "notes"] {
+        fs::create_dir(at(path)).unwrap();
+    }
+    symlink(at("policy-real/own.toml"), at("policy-link/own.toml")).unwrap();
+    symlink(at("plugins-real"), at("plugins-link/plugins")).unwrap();
+    let flags = ConfigFlags {
+        policy: Some(at("policy-link/own.toml")),
+        plugin_dirs: vec![at("plugins-link/plugins")],
+        folder: Some(at("notes")),
+        ..ConfigFlags::default()
+    };
+    let home = at("home");
+    let rows = [
+        (at("policy-link"), true),
+        (at("policy-real"), true),
+        (at("plugins-link"), true),
+        (at("plugins-real"), true),
+        (at("plugins-link/plugins/a"), true),
+        ("/etc".into(), true),
+        ("/etc/sallyport".into(), true),
+        (at("notes"), false),
+    ];
+    for (granted, is_refused) in rows {
+        let path = granted.display();
+        let entry = format!("{{ path = '{path}', mount = '/x', access = 'read' }}");
+        fs::write(at("policy-real/own.toml"), format!("[plugin.a]\nfs = [{entry}]\n")).unwrap();
+        let env = Env::from_pairs([("HOME", home.to_str().unwrap())]);
+        let mut files = HostSettings::resolve(&flags, env).unwrap().policy;
+        // The administrator of the machine may have a policy.
+        files.files.retain(|file| file.tier == PolicyTier::User);
+        let message = PolicyStore::open(files, Box::new(|_| {})).err().map(|e| e.to_string());
+        assert_eq!(message.is_some(), is_refused, "{path}: {message:?}");
+        assert!(message.is_none_or(|text| text.contains("reaches the guarded folder")), "{path}");
     }
 }
 
