@@ -119,6 +119,11 @@ fn messages_of_refused_change(count: usize, spoil: impl FnOnce(&Faults)) -> Vec<
         });
     assert!(matches!(changed, Err(PolicyChangeError::Audit(_))), "{changed:?}");
     assert!(!is_changed);
+    recorded_changes(&store, count)
+}
+
+/// The messages about changes of the policy that the audit has when it has that many.
+fn recorded_changes(store: &HostStore, count: usize) -> Vec<String> {
     let filter = AuditFilter { kind: Some(AuditKind::Policy), ..AuditFilter::default() };
     let read_messages = || {
         let records = wait(store.audit.read_records(filter.clone())).unwrap();
@@ -128,6 +133,20 @@ fn messages_of_refused_change(count: usize, spoil: impl FnOnce(&Faults)) -> Vec<
     // On a slow disk, the log is still written after it was dropped.
     until_so("the records are written", || read_messages().len() >= count);
     read_messages()
+}
+
+/// The record said that nothing had changed, also of a change that had been made in part.
+#[test]
+fn the_record_of_a_change_that_fails_says_no_more_than_its_error() {
+    let folder = TempDir::new().unwrap();
+    let store = HostStore::open(&folder.path().join("store")).unwrap();
+    let changed =
+        record_change(&store, &HostUser::from_process("tester"), "files", "removed", || {
+            Err("it is removed in part".to_owned())
+        });
+    assert!(matches!(changed, Err(PolicyChangeError::Failed(_))), "{changed:?}");
+    let messages = recorded_changes(&store, 2);
+    assert_eq!(messages, ["removed", "removed: that failed: it is removed in part"]);
 }
 
 /// The record was kept for the next write, and no other one took it back.

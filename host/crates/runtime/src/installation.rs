@@ -37,9 +37,19 @@ const STAGING_PREFIX: &str = ".sallyport-staging-";
 /// Why a plugin was not installed or removed.
 #[derive(Debug, Error)]
 pub enum InstallationError {
-    /// The plugin is installed or removed, and the list of accepted plugins cannot be written.
+    /// The list of accepted plugins cannot be written, so nothing is changed.
     #[error(transparent)]
     Lock(#[from] LockError),
+    /// The list of accepted plugins cannot be written, and the plugin folder is changed.
+    #[error("{error}; and {} cannot be put back as it was: {undo_error}", path.display())]
+    NotUndone {
+        /// What is installed, or was.
+        path: PathBuf,
+        /// Why the list cannot be written.
+        error: LockError,
+        /// Why the folder stays as it is.
+        undo_error: io::Error,
+    },
     /// The source, or something in it, cannot be a plugin.
     #[error("{} {reason}", path.display())]
     Source {
@@ -110,46 +120,81 @@ impl StagedPlugin {
         self.plugin_dir.join(name.as_str())
     }
 
-    /// Puts the plugin in place, in one step. A plugin that is there already is replaced.
+    /// Puts the plugin in place, in one step, and then calls `accept`, which writes to the list of
+    /// accepted plugins. A plugin that is there already is replaced.
     ///
     /// # Errors
     ///
-    /// The plugin folder cannot be written. What was installed before stays.
-    pub fn install(self, name: &PluginName) -> Result<PathBuf, InstallationError> {
+    /// The plugin folder cannot be written, or `accept` fails. What was installed before stays, unless
+    /// the error says otherwise.
+    pub fn install(
+        self,
+        name: &PluginName,
+        accept: impl FnOnce() -> Result<(), LockError>,
+    ) -> Result<PathBuf, InstallationError> {
         let target = self.target(name);
-        let failed = InstallationError::file("write", &target);
-        let renamed = match target.symlink_metadata() {
-            // The old plugin is in the staging folder then, and removed with it.
-            Ok(_) => exchange_folders(&self.folder, &target),
-            Err(_) => fs::rename(&self.folder, &target),
-        };
-        renamed.and_then(|()| sync_folder(&self.plugin_dir)).map_err(failed)?;
+        let is_replaced = target.symlink_metadata().is_ok();
+        self.put_in_place(&target, is_replaced)
+            .map_err(InstallationError::file("write", &target))?;
+        accept().map_err(|error| match self.take_back(&target, is_replaced) {
+            Ok(()) => InstallationError::Lock(error),
+            Err(undo_error) => {
+                InstallationError::NotUndone { path: target.clone(), error, undo_error }
+            }
+        })?;
         // What is left of it is harmless, because no plugin is loaded from it.
         let _ = self.staging.close();
         Ok(target)
     }
+
+    /// A plugin that is replaced is in the staging folder then, and removed with it.
+    fn put_in_place(&self, target: &Path, is_replaced: bool) -> io::Result<()> {
+        match is_replaced {
+            true => exchange_folders(&self.folder, target)?,
+            false => fs::rename(&self.folder, target)?,
+        }
+        sync_folder(&self.plugin_dir).inspect_err(|_| {
+            // The caller reports why.
+            let _ = self.take_back(target, is_replaced);
+        })
+    }
+
+    /// Makes the plugin folder what it was before. It need not be on the disk at once: what comes
+    /// back after a power failure is not accepted.
+    fn take_back(&self, target: &Path, is_replaced: bool) -> io::Result<()> {
+        match is_replaced {
+            true => exchange_folders(&self.folder, target),
+            false => fs::rename(target, &self.folder),
+        }
+    }
 }
 
 /// Removes an installed plugin: its folder, or its file. A link is removed, and not what it leads
-/// to.
+/// to. `forget` removes it from the list of accepted plugins, after it is out of the way.
 ///
 /// # Errors
 ///
-/// It cannot be removed. It may be gone from the plugin folder nevertheless: it is moved out of the
-/// way first, so that no part of it is loaded.
-pub fn remove_plugin_files(installed: &Path) -> Result<(), InstallationError> {
+/// It cannot be removed, or `forget` fails. It stays then, unless the error says otherwise; of its
+/// files, some may be left in a place that no plugin is loaded from.
+pub fn remove_plugin_files(
+    installed: &Path,
+    forget: impl FnOnce() -> Result<(), LockError>,
+) -> Result<(), InstallationError> {
     let failed = || InstallationError::file("remove", installed);
-    let is_folder = installed.symlink_metadata().map_err(failed())?.is_dir();
-    if !is_folder {
-        return fs::remove_file(installed).map_err(failed());
-    }
+    installed.symlink_metadata().map_err(failed())?;
     let plugin_dir = installed.parent().unwrap_or(Path::new("."));
     let staging =
         tempfile::Builder::new().prefix(STAGING_PREFIX).tempdir_in(plugin_dir).map_err(failed())?;
-    fs::rename(installed, staging.path().join("removed"))
-        .and_then(|()| sync_folder(plugin_dir))
-        .and_then(|()| staging.close())
-        .map_err(failed())
+    // No part of it is loaded while it is removed.
+    let aside = staging.path().join("removed");
+    fs::rename(installed, &aside).and_then(|()| sync_folder(plugin_dir)).map_err(failed())?;
+    forget().map_err(|error| match fs::rename(&aside, installed) {
+        Ok(()) => InstallationError::Lock(error),
+        Err(undo_error) => {
+            InstallationError::NotUndone { path: installed.to_owned(), error, undo_error }
+        }
+    })?;
+    staging.close().map_err(failed())
 }
 
 /// Returns the entry of a plugin folder that a plugin's file belongs to: its folder, or the file
@@ -259,7 +304,8 @@ fn write_file(to: &Path, bytes: &[u8], is_program: bool) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes two folders change their places, in one step where the file system can.
+/// Makes two folders change their places, in one step where the file system can. If it cannot, the
+/// installed one may end up beside the place of the new one.
 fn exchange_folders(new: &Path, installed: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     if renameat_with(CWD, new, CWD, installed, RenameFlags::EXCHANGE).is_ok() {
@@ -270,7 +316,10 @@ fn exchange_folders(new: &Path, installed: &Path) -> io::Result<()> {
     fs::rename(new, installed).inspect_err(|_| {
         // The plugin that was there is better than none.
         let _ = fs::rename(&aside, installed);
-    })
+    })?;
+    // The new one is in place, whether or not it can be taken back.
+    let _ = fs::rename(&aside, new);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -349,12 +398,35 @@ mod tests {
         ] {
             let source = source(files);
             let staged = StagedPlugin::copy_plugin(source.path(), plugins.path()).unwrap();
-            let target = staged.install(&name).unwrap();
+            let target = staged.install(&name, || Ok(())).unwrap();
             assert_eq!(target, plugins.path().join("x"));
             assert_eq!(names(plugins.path()), ["x"]);
             assert_eq!(fs::read_to_string(target.join("x.wasm")).unwrap(), files[0].1);
         }
         assert_eq!(names(&plugins.path().join("x")), ["plugin.toml", "x.wasm"]);
+    }
+
+    /// It was replaced all the same, and did not run any more.
+    #[test]
+    fn a_plugin_whose_acceptance_cannot_be_written_stays_as_it_was() {
+        let refuse = || -> Result<(), LockError> {
+            let source = io::ErrorKind::StorageFull.into();
+            Err(LockError::File { path: "sallyport.lock".into(), source })
+        };
+        let (plugins, name) = (plugin_dir(), "x".parse().unwrap());
+        let stage = |text: &str| {
+            let source = source(&[("x.wasm", text)]);
+            StagedPlugin::copy_plugin(source.path(), plugins.path()).unwrap()
+        };
+        let check = |result: Result<(), InstallationError>, left: &[&str]| {
+            assert!(matches!(result, Err(InstallationError::Lock(_))), "{result:?}");
+            assert_eq!(names(plugins.path()), left);
+        };
+        check(stage("old").install(&name, refuse).map(drop), &[]);
+        stage("old").install(&name, || Ok(())).unwrap();
+        check(stage("new").install(&name, refuse).map(drop), &["x"]);
+        check(remove_plugin_files(&plugins.path().join("x"), refuse), &["x"]);
+        assert_eq!(fs::read_to_string(plugins.path().join("x/x.wasm")).unwrap(), "old");
     }
 
     #[test]
@@ -366,7 +438,7 @@ mod tests {
         for (path, inside) in [(&folder, folder.join("x.wasm")), (&file, file.clone())] {
             let dirs = [PathBuf::from("/elsewhere"), plugins.path().to_owned()];
             assert_eq!(installed_entry(&inside, &dirs).as_ref(), Some(path));
-            remove_plugin_files(path).unwrap();
+            remove_plugin_files(path, || Ok(())).unwrap();
         }
         assert!(names(plugins.path()).is_empty());
         assert_eq!(names(kept.path()), ["x.wasm"]);
@@ -376,9 +448,9 @@ mod tests {
     #[test]
     fn a_plugin_that_cannot_be_removed_stays_whole() {
         let plugins = source(&[("x/x.wasm", "w"), ("x/data/a", "a")]);
-        let missing = remove_plugin_files(&plugins.path().join("z")).unwrap_err();
+        let missing = remove_plugin_files(&plugins.path().join("z"), || Ok(())).unwrap_err();
         assert!(missing.to_string().starts_with("cannot remove"), "{missing}");
-        remove_plugin_files(&plugins.path().join("x")).unwrap();
+        remove_plugin_files(&plugins.path().join("x"), || Ok(())).unwrap();
         assert!(names(plugins.path()).is_empty());
     }
 }

@@ -9,7 +9,7 @@ use crate::clock::now_ms;
 /// Maximum wait for the record of a change.
 const RECORD_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Why the policy was not changed.
+/// Why a change of the policy was not made.
 #[derive(Debug)]
 pub enum PolicyChangeError<E> {
     /// The audit cannot be written.
@@ -23,7 +23,8 @@ pub enum PolicyChangeError<E> {
 ///
 /// # Errors
 ///
-/// The audit cannot be written, or the change fails. The policy is unchanged.
+/// The audit cannot be written, and nothing is changed; or the change fails, and its error says what
+/// is left of it.
 pub fn record_change<E: fmt::Display>(
     store: &HostStore,
     user: &HostUser,
@@ -47,17 +48,16 @@ pub(crate) fn record_change_in<E: fmt::Display>(
         message: Some(message),
         ..AuditRecord::new(AuditKind::Policy, now_ms(), user.clone())
     };
-    let record_failure = |error: &dyn fmt::Display| {
-        log.append_completed(record(format!("{what}: that failed, nothing is changed: {error}")));
-    };
     log.commit_within(record(what.to_owned()), RECORD_TIME_MAX).map_err(|error| {
         if may_be_written(&error) {
-            record_failure(&error);
+            let message = format!("{what}: that failed, nothing is changed: {error}");
+            log.append_completed(record(message));
         }
         PolicyChangeError::Audit(error)
     })?;
     change().map_err(|error| {
-        record_failure(&error);
+        // A change of several steps may have been made in part.
+        log.append_completed(record(format!("{what}: that failed: {error}")));
         PolicyChangeError::Failed(error)
     })
 }

@@ -136,7 +136,7 @@ async fn accept_and_install(
     setup::record_policy_change(settings, name.as_str(), "built, installed and accepted", || {
         // Accepted first, so that a chat which sees the new file finds it accepted.
         lock.accept_plugins([accepted])?;
-        staged.install(&name)?;
+        staged.install(&name, || Ok(()))?;
         Ok::<(), InstallationError>(())
     })?;
     record_source(settings, &name, Some(&project.folder.display().to_string()))?;

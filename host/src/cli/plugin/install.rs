@@ -32,7 +32,9 @@ impl From<InstallationError> for CommandFailure {
         let status = match error {
             InstallationError::Lock(error) => return error.into(),
             InstallationError::Source { .. } => ExitStatus::PluginRejected,
-            InstallationError::File { .. } => ExitStatus::Failed,
+            InstallationError::File { .. } | InstallationError::NotUndone { .. } => {
+                ExitStatus::Failed
+            }
         };
         Self::new(status, text::escape_line(&error.to_string()))
     }
@@ -134,8 +136,7 @@ impl StagedCandidate {
         registry.shutdown().await;
         let lock = LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
         setup::record_policy_change(settings, name.as_str(), "installed and accepted", || {
-            staged.install(&name)?;
-            Ok::<(), InstallationError>(lock.accept_plugins([accepted])?)
+            staged.install(&name, || lock.accept_plugins([accepted])).map(drop)
         })?;
         record_source(settings, &name, Some(&found.origin))?;
         out.print_line(&format!("Installed {name}."));
@@ -210,8 +211,7 @@ pub(super) async fn remove_plugin(
     }
     let lock = LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
     setup::record_policy_change(settings, name.as_str(), "removed", || {
-        remove_plugin_files(&installed)?;
-        Ok::<(), InstallationError>(lock.remove_plugin(name)?)
+        remove_plugin_files(&installed, || lock.remove_plugin(name))
     })?;
     out.print_line(&format!("Removed {name}."));
     out.print_note(&format!(
