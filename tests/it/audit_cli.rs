@@ -3,7 +3,7 @@
 
 use std::{
     fs::{self, Permissions},
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{PermissionsExt, symlink},
     path::PathBuf,
 };
 
@@ -229,6 +229,9 @@ fn the_doctor_looks_at_the_record_and_the_secrets() {
     home.run(&["doctor"]).answers(&["it is not intact", "`sallyport audit verify` tells where"]);
     let home = Home::new().file("state", "in the way");
     home.run(&["doctor"]).ended(1).answers(&["audit", "failed"]);
+    let home = Home::new();
+    symlink("/nope/x", home.path("state")).unwrap();
+    home.run(&["doctor"]).ended(1).answers(&["audit", "failed", "it is a link"]);
 }
 
 #[test]

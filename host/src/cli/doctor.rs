@@ -17,6 +17,7 @@ use sallyport_runtime::{
     session::ModelHandle,
 };
 use sallyport_sandbox::compile::{CompilerIsolation, IsolationLayerStatus};
+use sallyport_store::HostStore;
 use sallyport_terminal::listing::ListRow;
 use serde::Serialize;
 use serde_json::json;
@@ -231,7 +232,12 @@ async fn check_audit(settings: &HostSettings) -> DoctorCheck {
         _ if settings.store.is_some() => {
             return DoctorCheck::ok(id, "in the database; run `sallyport audit verify`");
         }
-        None => return DoctorCheck::ok(id, "there is no record yet"),
+        None => {
+            return match HostStore::check_folder(folder) {
+                Ok(()) => DoctorCheck::ok(id, "there is no record yet"),
+                Err(error) => DoctorCheck::from_failure(id, error, "mend the folder"),
+            };
+        }
         Some(bytes) if bytes > AUDIT_CHECKED_BYTES_MAX => {
             let finding = format!("{} is too large to be checked here", folder.display());
             return DoctorCheck::ok(id, finding + "; run `sallyport audit verify`");

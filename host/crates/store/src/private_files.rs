@@ -11,7 +11,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use rustix::fs::OFlags;
+use rustix::fs::{Access, OFlags};
 
 use crate::error::StoreError;
 
@@ -39,11 +39,37 @@ pub(crate) fn ensure_private_folder(path: &Path) -> Result<PathBuf, StoreError> 
         sync_folder(parent).map_err(|error| io_error("create", path, error))?;
     }
     let info = fs::symlink_metadata(path).map_err(|error| io_error("open", path, error))?;
-    if !info.is_dir() {
-        return Err(not_private_error(path, "it is a link", FOLDER_MODE));
-    }
-    check_owner(path, &info, FOLDER_MODE)?;
+    check_folder(path, &info)?;
     fs::canonicalize(path).map_err(|error| io_error("open", path, error))
+}
+
+/// Checks whether [`ensure_private_folder`] can succeed and files can be created in the folder.
+/// Creates nothing.
+///
+/// # Errors
+///
+/// As [`ensure_private_folder`], or the folder cannot be written to.
+pub(crate) fn check_private_folder(path: &Path) -> Result<(), StoreError> {
+    let existing = path.ancestors().find(|above| fs::symlink_metadata(above).is_ok());
+    // A relative path may have no folder that exists.
+    let existing = existing.unwrap_or(Path::new("."));
+    let verb = if existing == path { "write" } else { "create" };
+    let failed = |error| io_error(verb, path, error);
+    if existing == path {
+        check_folder(path, &fs::symlink_metadata(path).map_err(failed)?)?;
+    } else if !fs::metadata(existing).map_err(failed)?.is_dir() {
+        return Err(failed(io::ErrorKind::NotADirectory.into()));
+    }
+    let access = rustix::fs::access(existing, Access::WRITE_OK | Access::EXEC_OK);
+    access.map_err(|error| failed(error.into()))
+}
+
+fn check_folder(path: &Path, info: &Metadata) -> Result<(), StoreError> {
+    if !info.is_dir() {
+        let why = if info.is_symlink() { "it is a link" } else { "it is not a folder" };
+        return Err(not_private_error(path, why, FOLDER_MODE));
+    }
+    check_owner(path, info, FOLDER_MODE)
 }
 
 /// Waits until the names in a folder are on the disk. An empty path means the current folder.
@@ -184,4 +210,48 @@ fn not_private_error(path: &Path, why: &'static str, mode: u32) -> StoreError {
 
 fn io_error(verb: &'static str, path: &Path, source: io::Error) -> StoreError {
     StoreError::File { verb, path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// What the check says, what happens, and that the check has made nothing.
+    #[test]
+    fn a_folder_that_cannot_be_made_is_told_before() {
+        let parent = tempfile::tempdir().unwrap();
+        let at = |name: &str| parent.path().join(name);
+        fs::write(at("file"), "").unwrap();
+        symlink(at("nowhere/x"), at("link-to-nothing")).unwrap();
+        symlink(parent.path(), at("link")).unwrap();
+        for (name, mode) in [("open", 0o755), ("closed", 0o500)] {
+            fs::create_dir(at(name)).unwrap();
+            fs::set_permissions(at(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        // The permissions of a folder do not stop root.
+        let is_root = rustix::process::geteuid().is_root();
+        let rows = [
+            ("new", true),
+            ("new/in/new", true),
+            ("link/beside", true),
+            ("file", false),
+            ("file/new", false),
+            ("link", false),
+            ("link-to-nothing", false),
+            ("link-to-nothing/new", false),
+            ("open", false),
+            ("closed/new", is_root),
+        ];
+        for (name, is_possible) in rows {
+            let path = at(name);
+            let existed = path.exists();
+            let checked = check_private_folder(&path);
+            assert_eq!(checked.is_ok(), is_possible, "{name}: {checked:?}");
+            assert_eq!(path.exists(), existed, "{name}");
+            assert_eq!(ensure_private_folder(&path).is_ok(), is_possible, "{name}");
+            assert_eq!(check_private_folder(&path).is_ok(), is_possible, "{name}");
+        }
+    }
 }

@@ -15,6 +15,7 @@ use crate::{
     memories::MemoryStore,
     notices::NoticeStore,
     presence::SessionPresence,
+    private_files,
     questions::QuestionStore,
     sessions::SessionStore,
     sqlite::SqliteStore,
@@ -67,6 +68,15 @@ impl HostStore {
     /// The folder cannot be created, or the folder or a database in it is not private to this user.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         Ok(Self::from_sqlite(SqliteStore::open(folder)?))
+    }
+
+    /// Checks whether [`open`](Self::open) can use the folder, or create it. Creates nothing.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be created or written to, or is not private to this user.
+    pub fn check_folder(folder: &Path) -> Result<(), StoreError> {
+        private_files::check_private_folder(folder)
     }
 
     /// Opens a database on a PostgreSQL server, with a folder for what stays on this machine: the
