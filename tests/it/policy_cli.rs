@@ -391,6 +391,18 @@ fn rules_and_limits_over_all_plugins_are_granted_explained_and_revoked() {
     home.run(&["policy", "revoke", "*", "--all", "--yes"]).ended(2).remarks(&["several plugins"]);
 }
 
+#[test]
+fn the_rules_that_stay_are_named() {
+    let home = home();
+    let revoke = ["policy", "revoke", "weather", "--all", "--yes"];
+    let hint = "sallyport policy revoke weather --rule TOOL";
+    let deny = "says deny to every call of weather.*";
+    home.run(&revoke).ended(0).remarks(&["These rules stay", "policy.toml:", deny, hint]);
+    assert!(policy(&home).contains("it sank"), "{}", policy(&home));
+    let home = home.policy("[plugin.weather]\nenv = [\"TZ\"]\n");
+    home.run(&revoke).ended(0).hides(&["These rules stay", hint]);
+}
+
 /// What the walls keep from a program only the program knows; the advice is the host's.
 #[test]
 fn a_script_that_is_kept_from_a_file_is_denied_with_the_text_for_a_folder() {

@@ -157,6 +157,16 @@ impl Policy {
         })
     }
 
+    /// The rules that name a plugin, alone or with others whose names are similar, and what each
+    /// says. They stay when the plugin's grants are revoked.
+    pub fn rules_naming(&self, plugin: &PluginName) -> impl Iterator<Item = String> {
+        let naming = self.all_rules().filter(move |rule| rule.tools.names_plugin(plugin));
+        naming.map(|rule| {
+            let (what, says) = (rule.subject_text(), rule.decision.as_str());
+            format!("{} says {says} to {what}", rule.place)
+        })
+    }
+
     /// The subject of a rule, if no entry of its plugin ever permits that subject.
     fn unreachable_subject(&self, rule: &PolicyRule) -> Option<String> {
         let tables = self.plugin_tables().map(|tables| &tables.effective);

@@ -119,6 +119,11 @@ impl ToolPattern {
         self.plugin.matches(plugin.as_str())
     }
 
+    /// Whether the pattern names a plugin, alone or with others whose names are similar.
+    pub(crate) fn names_plugin(&self, plugin: &PluginName) -> bool {
+        !self.plugin.is_any() && self.can_match_plugin(plugin)
+    }
+
     /// Whether the pattern matches all tools of a plugin.
     pub(crate) fn matches_whole_plugin(&self, plugin: &PluginName) -> bool {
         self.tool.is_any() && self.can_match_plugin(plugin)

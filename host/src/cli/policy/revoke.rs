@@ -1,7 +1,11 @@
 //! `sallyport policy revoke`: removes one grant of a plugin, or all of them.
 
+use sallyport_contract::PluginName;
 use sallyport_policy::edit::{self, RemovalTarget, RuleRemovalTarget};
-use sallyport_runtime::config::HostSettings;
+use sallyport_runtime::{
+    config::HostSettings,
+    gate::{policy_store, user_policy},
+};
 
 use super::{
     PluginTarget,
@@ -31,12 +35,15 @@ pub(super) fn run_revoke_command(
             change_policy(settings, &change_request, |text| edit::remove_rule(text, &rule), out)?;
         }
         (None, PluginTarget::One(plugin), _) => {
-            change_policy(
+            let is_written = change_policy(
                 settings,
                 &change_request(target.to_string()),
                 |text| edit::revoke_grant(text, plugin, &target),
                 out,
             )?;
+            if is_written && target == RemovalTarget::Plugin {
+                print_remaining_rules(settings, plugin, out)?;
+            }
         }
         (None, PluginTarget::Several(_), RemovalTarget::Limit(key))
             if plugin_target.is_all_plugins() =>
@@ -56,6 +63,25 @@ pub(super) fn run_revoke_command(
         }
     }
     Ok(ExitStatus::Done)
+}
+
+/// Names the rules about a plugin whose grants are revoked: they count again with its next grant.
+fn print_remaining_rules(
+    settings: &HostSettings,
+    plugin: &PluginName,
+    out: &CliOutput,
+) -> Result<(), CommandFailure> {
+    let text = user_policy::read_policy(settings.policy.user_file())?;
+    let policy = policy_store::parse_proposed_policy(&settings.policy, &text)?;
+    let rules: Vec<String> = policy.rules_naming(plugin).collect();
+    if rules.is_empty() {
+        return Ok(());
+    }
+    out.print_note(&format!("These rules stay:\n  {}", rules.join("\n  ")));
+    out.print_hint(&format!(
+        "to remove one of your own: sallyport policy revoke {plugin} --rule TOOL"
+    ));
+    Ok(())
 }
 
 fn rule_target(plugin_target: &PluginTarget, args: &RevokeArgs) -> Option<RuleRemovalTarget> {

@@ -184,6 +184,30 @@ fn names_that_are_granted_twice_and_secrets_that_nobody_uses() {
 }
 
 #[test]
+fn the_rules_that_name_a_plugin_are_told() {
+    let net = "\nnet = 'GET https://a.io/x'";
+    let text = rules(&[
+        ("weather.get", "allow", ""),
+        ("*.*get*", "deny", ""),
+        ("wea*.*", "ask", ""),
+        ("mail.*", "deny", ""),
+        ("weather.*", "deny", net),
+    ]) + "[group.g]\nusers = ['a']\ntools = ['weather.*']\n"
+        + "[[group.g.rule]]\ntool = 'weather.send'\ndecision = 'deny'\n";
+    let policy = policy(&text);
+    let naming = |plugin: &str| policy.rules_naming(&plugin.parse().unwrap()).collect::<Vec<_>>();
+    let want = [
+        "policy.toml:1 says allow to every call of weather.get",
+        "policy.toml:7 says ask to every call of wea*.*",
+        "policy.toml:13 says deny to GET https://a.io/x of weather.*",
+        "policy.toml:20 says deny to every call of weather.send",
+    ];
+    assert_eq!(naming("weather"), want);
+    assert_eq!(naming("mail"), ["policy.toml:10 says deny to every call of mail.*"]);
+    assert_eq!(naming("other"), [""; 0]);
+}
+
+#[test]
 fn remarks_are_sorted_by_place_over_all_files() {
     let (secret, env) = ("[secret.key]\nenv = 'KEY'\n", "[plugin.weather]\nenv = ['A']\n");
     let user = format!("{secret}{env}{}", rules(&[("weather.get", "allow", "")]));
