@@ -7,25 +7,10 @@ use sallyport_contract::Secret;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::chat::TokenPrice;
+use crate::{chat::TokenPrice, protocol::ProviderProtocol};
 
 /// Longest wait for one whole answer. Slow local models think for minutes.
 const TIME_MAX: Duration = Duration::from_secs(600);
-
-/// The supported wire formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProviderProtocol {
-    /// `chat/completions` of OpenAI and the many servers that implement it.
-    OpenAiChat,
-    /// `responses` of OpenAI.
-    OpenAiResponses,
-    /// `messages` of Anthropic.
-    Anthropic,
-    /// `generateContent` of Gemini.
-    Gemini,
-    /// `/api/chat` of Ollama.
-    Ollama,
-}
 
 /// How a model calls tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -91,19 +76,6 @@ pub struct ModelEndpoint {
     pub tool_calling: ToolCallingMode,
     /// The price of tokens; the model's known price if `None`.
     pub price: Option<TokenPrice>,
-}
-
-impl ProviderProtocol {
-    /// Returns the name in the configuration and in transcripts.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OpenAiChat => "openai",
-            Self::OpenAiResponses => "openai-responses",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-            Self::Ollama => "ollama",
-        }
-    }
 }
 
 /// Why settings cannot be used. The messages never repeat the address because users paste keys into

@@ -20,6 +20,7 @@ mod offline;
 mod ollama;
 pub mod openai;
 pub mod prices;
+mod protocol;
 #[cfg(feature = "bench")]
 pub mod raw;
 mod responses;
@@ -35,12 +36,11 @@ pub use chat::{
     ReplyDelta, TokenCost, TokenPrice, TokenUsage, ToolResultMessage, UserInputMessage,
 };
 pub use embed::{Embedder, EmbeddingEndpoint, connect_embedder};
-pub use endpoint::{
-    EndpointSettingsError, ModelEndpoint, ProviderProtocol, ReasoningEffort, ToolCallingMode,
-};
+pub use endpoint::{EndpointSettingsError, ModelEndpoint, ReasoningEffort, ToolCallingMode};
 pub use fit::FittedTools;
 pub use json_protocol::JsonProtocolModel;
 pub use offline::{OfflineMatcher, ReachOf, ToolReach};
+pub use protocol::ProviderProtocol;
 use retry::RetryingModel;
 pub use tool_index::ToolIndex;
 pub use wire::{KeptMessages, ModelAdapter};

@@ -7,10 +7,7 @@ use std::net::IpAddr;
 
 use reqwest::Url;
 
-use crate::{
-    chat::TokenPrice,
-    endpoint::{ModelEndpoint, ProviderProtocol},
-};
+use crate::{chat::TokenPrice, endpoint::ModelEndpoint, protocol::ProviderProtocol};
 
 /// Local models and the offline matcher cost nothing per token.
 pub(crate) const FREE: TokenPrice =

@@ -114,7 +114,7 @@ mod tests {
     use super::*;
     use crate::{
         chat::{AssistantMessage, OpaqueMessage},
-        endpoint::ProviderProtocol,
+        protocol::ProviderProtocol,
     };
 
     fn endpoint(model: &str) -> ModelEndpoint {

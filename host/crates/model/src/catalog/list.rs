@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::ModelCatalogError;
 use crate::{
     chat::ModelError,
-    endpoint::{ModelEndpoint, ProviderProtocol},
+    endpoint::ModelEndpoint,
+    protocol::ProviderProtocol,
     wire::{self, ProviderConnection},
 };
 

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{endpoint::ProviderProtocol, wire::KeptMessages};
+use crate::{protocol::ProviderProtocol, wire::KeptMessages};
 
 pub use attachment::{AttachmentKind, FileAttachment};
 pub use error::ModelError;

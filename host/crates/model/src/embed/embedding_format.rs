@@ -3,10 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{DIMENSIONS_MAX, EmbeddingEndpoint};
-use crate::{
-    endpoint::{EndpointSettingsError, ProviderProtocol},
-    gemini,
-};
+use crate::{endpoint::EndpointSettingsError, gemini, protocol::ProviderProtocol};
 
 /// The form of requests and answers of one endpoint.
 #[derive(Debug)]

@@ -16,7 +16,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     chat::ModelError,
-    endpoint::{EndpointSettingsError, ModelEndpoint, ProviderProtocol},
+    endpoint::{EndpointSettingsError, ModelEndpoint},
+    protocol::ProviderProtocol,
     retry,
     wire::{self, ProviderConnection},
 };

@@ -19,7 +19,8 @@ use std::{borrow::Cow, collections::HashMap};
 
 use crate::{
     chat::{ChatMessage, ModelCallRequest, ModelToolDefinition, OmittedContent},
-    endpoint::{ModelEndpoint, ProviderProtocol},
+    endpoint::ModelEndpoint,
+    protocol::ProviderProtocol,
 };
 pub(crate) use history::HistoryRepair;
 use names::PropertyNameMap;

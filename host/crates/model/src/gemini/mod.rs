@@ -33,10 +33,7 @@ pub(crate) fn resource_path(model: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        endpoint::{ModelEndpoint, ProviderProtocol},
-        wire::WireFormat,
-    };
+    use crate::{endpoint::ModelEndpoint, protocol::ProviderProtocol, wire::WireFormat};
 
     #[test]
     fn a_name_leads_to_its_method_and_nowhere_else() {

@@ -26,7 +26,7 @@ use crate::{
         AssistantMessage, ChatMessage, ChatModel, FinishReason, ModelCallRequest, ModelError,
         ModelReply, ModelRequest, ReplyDelta, TokenPrice, TokenUsage,
     },
-    endpoint::ProviderProtocol,
+    protocol::ProviderProtocol,
     wire,
 };
 

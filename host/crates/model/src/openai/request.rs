@@ -272,7 +272,7 @@ pub fn tool_definition(tool: &ModelToolDefinition) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{chat::OpaqueMessage, endpoint::ProviderProtocol};
+    use crate::{chat::OpaqueMessage, protocol::ProviderProtocol};
 
     const ORIGIN: &str = "openai/m";
 

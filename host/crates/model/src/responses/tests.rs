@@ -9,7 +9,8 @@ use sse_stream::Sse;
 use super::ResponsesFormat;
 use crate::{
     chat::{ChatMessage, ModelRequest},
-    endpoint::{ModelEndpoint, ProviderProtocol},
+    endpoint::ModelEndpoint,
+    protocol::ProviderProtocol,
     wire::{AnswerContext, ProviderIdentity, ServerEvents, WireFormat},
 };
 

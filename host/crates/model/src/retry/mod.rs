@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use crate::{
     chat::{ChatModel, ModelError, ModelReply, ModelRequest, ReplyDelta, TokenPrice},
-    endpoint::ProviderProtocol,
+    protocol::ProviderProtocol,
 };
 
 /// Most attempts for one answer. With the waits below, a server has about ten seconds to recover. A

@@ -25,12 +25,13 @@ use crate::{
         AttachmentKind, ChatMessage, ChatModel, FileAttachment, ModelError, ModelReply,
         ModelRequest, ModelToolDefinition, OmittedContent, ReplyDelta, TokenPrice,
     },
-    endpoint::{EndpointSettingsError, ModelEndpoint, ProviderProtocol},
+    endpoint::{EndpointSettingsError, ModelEndpoint},
     fit::SchemaDialect,
     gemini::GeminiFormat,
     ollama::OllamaFormat,
     openai::ChatCompletionsFormat,
     prices,
+    protocol::ProviderProtocol,
     responses::ResponsesFormat,
 };
 

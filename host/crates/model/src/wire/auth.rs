@@ -2,7 +2,10 @@
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
-use crate::endpoint::{EndpointSettingsError, ModelEndpoint, ProviderProtocol};
+use crate::{
+    endpoint::{EndpointSettingsError, ModelEndpoint},
+    protocol::ProviderProtocol,
+};
 
 /// The version of Anthropic's protocol that the adapter implements.
 const ANTHROPIC_VERSION: &str = "2023-06-01";

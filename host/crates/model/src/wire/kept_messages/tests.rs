@@ -10,9 +10,10 @@ use crate::{
         AssistantMessage, ChatMessage, ModelCallRequest, ModelRequest, ModelToolDefinition,
         OpaqueMessage, ToolResultMessage,
     },
-    endpoint::{ModelEndpoint, ProviderProtocol},
+    endpoint::ModelEndpoint,
     fit::{FittedTools, SchemaDialect},
     openai::ChatCompletionsFormat,
+    protocol::ProviderProtocol,
     wire::WireFormat,
 };
 
