@@ -8,11 +8,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     chat::{ModelCallRequest, ReplyDelta},
-    wire::{
-        AnswerError,
-        answer::text_field,
-        conversation::{arguments_object, arguments_text},
-    },
+    fit::conversation::{arguments_object, arguments_text},
+    wire::{AnswerError, answer::text_field},
 };
 
 /// Most blocks in one answer. No session runs more calls, and each fragment searches the list.

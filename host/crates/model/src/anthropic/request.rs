@@ -15,12 +15,8 @@ use crate::{
         ModelRequest, ModelToolDefinition, ToolResultMessage, UserInputMessage,
     },
     endpoint::ModelEndpoint,
-    wire::{
-        LazySequence, PartialAnswer, WireFormat,
-        answer::text_field,
-        conversation::{EMPTY_INPUT_TEXT, arguments_object, provider_form, safe_id, safe_name},
-        join_turns,
-    },
+    fit::conversation::{EMPTY_INPUT_TEXT, arguments_object, provider_form, safe_id, safe_name},
+    wire::{LazySequence, PartialAnswer, WireFormat, answer::text_field, join_turns},
 };
 
 /// Image types that the provider accepts.

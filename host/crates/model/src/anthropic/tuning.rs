@@ -9,7 +9,7 @@ use super::request::is_thinking;
 use crate::{
     chat::ChatMessage,
     endpoint::{ModelEndpoint, ReasoningEffort},
-    wire::conversation::provider_form,
+    fit::conversation::provider_form,
 };
 
 /// Most tokens of one answer if no limit is set. All current models accept this many, and no answer

@@ -9,11 +9,12 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
-use super::{FittedTools, names::PropertyNameMap};
-use crate::{
-    chat::{AssistantMessage, ChatMessage, ModelCallRequest, ToolResultMessage},
-    wire::conversation::{is_safe_id, repair_arguments, safe_id, safe_name},
+use super::{
+    FittedTools,
+    conversation::{is_safe_id, repair_arguments, safe_id, safe_name},
+    names::PropertyNameMap,
 };
+use crate::chat::{AssistantMessage, ChatMessage, ModelCallRequest, ToolResultMessage};
 
 /// Returns a conversation with its calls repaired. Ids that `origin` gave itself stay unless they
 /// repeat.

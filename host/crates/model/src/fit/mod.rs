@@ -8,6 +8,7 @@
 //! form may be looser than the schema because the gate still validates against the full schema.
 
 mod acceptance;
+pub(crate) mod conversation;
 mod history;
 mod names;
 mod schema_rewrite;

@@ -9,8 +9,10 @@ use std::collections::BTreeSet;
 use sallyport_contract::json;
 use serde_json::{Map, Value};
 
-use super::acceptance::{is_property_name, subschemas};
-use crate::wire::ARGUMENTS_BYTES_MAX;
+use super::{
+    acceptance::{is_property_name, subschemas},
+    conversation::ARGUMENTS_BYTES_MAX,
+};
 
 /// Most characters of a name that its replacement keeps.
 const KEPT_CHARS_MAX: usize = 48;

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::{
     chat::{ModelCallRequest, ReplyDelta},
-    wire::{AnswerError, answer::text_field, conversation::arguments_text},
+    fit::conversation::arguments_text,
+    wire::{AnswerError, answer::text_field},
 };
 
 /// Most parts in one answer. No session runs more calls.

@@ -15,15 +15,10 @@ use crate::{
         ModelRequest, ModelToolDefinition, ToolResultMessage, UserInputMessage,
     },
     endpoint::{ModelEndpoint, ReasoningEffort},
-    wire::{
-        LazySequence, PartialAnswer, WireFormat,
-        answer::text_field,
-        conversation::{
-            EMPTY_INPUT_TEXT, LEVELS_MAX, are_same_calls, arguments_object, is_shallow,
-            provider_form,
-        },
-        join_turns,
+    fit::conversation::{
+        EMPTY_INPUT_TEXT, LEVELS_MAX, are_same_calls, arguments_object, is_shallow, provider_form,
     },
+    wire::{LazySequence, PartialAnswer, WireFormat, answer::text_field, join_turns},
 };
 
 /// Image types that the provider accepts.

@@ -9,10 +9,10 @@ use crate::{
         AssistantMessage, ChatMessage, FinishReason, ModelCallRequest, ModelReply, OpaqueMessage,
         ReplyDelta, TokenUsage,
     },
+    fit::conversation::arguments_text,
     wire::{
         AnswerError, OnDelta, PartialAnswer,
         answer::{check_reported, event_object, other_finish_reason, text_field, token_count},
-        conversation::arguments_text,
         unique_ids,
     },
 };

@@ -12,11 +12,9 @@ use crate::{
         ModelRequest, ModelToolDefinition, UserInputMessage,
     },
     endpoint::{ModelEndpoint, ReasoningEffort},
+    fit::conversation::{are_same_calls, arguments_object, provider_form},
     openai::tool_definition,
-    wire::{
-        LazySequence, NDJSON, PartialAnswer, WireFormat,
-        conversation::{are_same_calls, arguments_object, provider_form},
-    },
+    wire::{LazySequence, NDJSON, PartialAnswer, WireFormat},
 };
 
 /// Models that take a thinking level. All others can only be asked to think.

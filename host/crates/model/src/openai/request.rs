@@ -15,7 +15,8 @@ use crate::{
         ModelRequest, ModelToolDefinition, UserInputMessage,
     },
     endpoint::{ModelEndpoint, ReasoningEffort},
-    wire::{LazySequence, PartialAnswer, SingleMessageWriter, WireFormat, conversation},
+    fit::conversation,
+    wire::{LazySequence, PartialAnswer, SingleMessageWriter, WireFormat},
 };
 
 /// `chat/completions`.

@@ -17,10 +17,10 @@ use crate::{
         AssistantMessage, ChatMessage, FinishReason, ModelCallRequest, ModelReply, OpaqueMessage,
         ReplyDelta, TokenUsage,
     },
+    fit::conversation::arguments_text,
     wire::{
         AnswerError, OnDelta, PartialAnswer,
         answer::{event_value, other_finish_reason, text_field, token_count},
-        conversation::arguments_text,
         unique_ids,
     },
 };

@@ -12,7 +12,8 @@ use crate::{
         ModelRequest, ModelToolDefinition, UserInputMessage,
     },
     endpoint::{ModelEndpoint, ReasoningEffort},
-    wire::{LazySequence, PartialAnswer, WireFormat, answer::text_field, conversation},
+    fit::conversation,
+    wire::{LazySequence, PartialAnswer, WireFormat, answer::text_field},
 };
 
 /// The additional output without which the model's thoughts cannot be sent back.
