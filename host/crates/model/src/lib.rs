@@ -8,6 +8,7 @@
 //! JSON protocol if the model has no function calling, then in retries. [`wrap_model`] wraps models
 //! from elsewhere, and [`connect_embedder`] connects to embedding models.
 
+mod adapter;
 mod anthropic;
 pub mod catalog;
 pub mod chat;
@@ -30,6 +31,7 @@ mod wire;
 
 use std::{sync::Arc, time::Duration};
 
+pub use adapter::ModelAdapter;
 pub use chat::{
     AssistantMessage, ChatMessage, ChatModel, FileAttachment, FinishReason, ModelCallRequest,
     ModelError, ModelReply, ModelRequest, ModelToolDefinition, OmittedContent, OpaqueMessage,
@@ -43,7 +45,7 @@ pub use offline::{OfflineMatcher, ReachOf, ToolReach};
 pub use protocol::ProviderProtocol;
 use retry::RetryingModel;
 pub use tool_index::ToolIndex;
-pub use wire::{KeptMessages, ModelAdapter};
+pub use wire::KeptMessages;
 
 /// Returns the model behind an endpoint. It does not connect before the first request.
 ///

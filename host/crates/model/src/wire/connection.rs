@@ -152,7 +152,7 @@ pub(crate) const NDJSON: &str = "application/x-ndjson";
 
 /// Returns true for an answer that is streamed as `stream_type`. The request decides if the media
 /// type does not. A whole answer is also a stream of one line.
-pub(super) fn is_stream(response: &Response, stream_type: &str, was_requested: bool) -> bool {
+pub(crate) fn is_stream(response: &Response, stream_type: &str, was_requested: bool) -> bool {
     let header = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let content_type = header.unwrap_or("").split(';').next().unwrap_or("").trim();
     content_type == stream_type

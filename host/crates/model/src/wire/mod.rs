@@ -1,12 +1,11 @@
 //! The parts that all adapters share: the connection to a server, and the errors of a provider.
 //!
 //! A [`WireFormat`] converts a conversation into a body and an answer into a
-//! [`ModelReply`](crate::chat::ModelReply); a [`ModelAdapter`] combines it with a
-//! [`ProviderConnection`]. Sending a body, reading a refusal, timeouts and size limits are
+//! [`ModelReply`](crate::chat::ModelReply); a [`ModelAdapter`](crate::ModelAdapter) combines it
+//! with a [`ProviderConnection`]. Sending a body, reading a refusal, timeouts and size limits are
 //! implemented here once. A [`ProviderConnection`] sends one request for one answer and never
 //! retries.
 
-mod adapter;
 pub(crate) mod answer;
 mod auth;
 mod connection;
@@ -18,17 +17,17 @@ mod lazy_sequence;
 pub(crate) mod provider;
 mod sse;
 mod tools;
+mod wire_format;
 
-pub use adapter::ModelAdapter;
-pub(crate) use adapter::{OnDelta, WireFormat};
 pub(crate) use answer::{AnswerContext, AnswerError, PartialAnswer};
 pub(crate) use auth::auth_headers;
-pub(crate) use connection::{JSON, NDJSON, ProviderConnection};
+pub(crate) use connection::{JSON, NDJSON, ProviderConnection, is_stream};
 pub(crate) use http::ResponseBodyError;
 pub(crate) use ids::unique_ids;
 pub use kept_messages::KeptMessages;
 pub(crate) use kept_messages::SingleMessageWriter;
 pub(crate) use lazy_sequence::{LazySequence, join_turns};
 pub(crate) use provider::ProviderIdentity;
-pub(crate) use sse::ServerEvents;
+pub(crate) use sse::{ServerEvents, read_events, read_lines};
 pub(crate) use tools::{SerializedTools, SerializedToolsCache};
+pub(crate) use wire_format::{OnDelta, WireFormat};

@@ -7,23 +7,17 @@
 use std::{
     borrow::Cow,
     collections::HashSet,
-    fmt::Debug,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use reqwest::Response;
 use sallyport_contract::BoxFuture;
-use serde_json::{Value, value::RawValue};
 
-use super::{
-    AnswerContext, PartialAnswer, ProviderConnection, SerializedTools, SerializedToolsCache,
-    SingleMessageWriter, auth, connection, http, sse,
-};
 use crate::{
     anthropic::AnthropicFormat,
     chat::{
         AttachmentKind, ChatMessage, ChatModel, FileAttachment, ModelError, ModelReply,
-        ModelRequest, ModelToolDefinition, OmittedContent, ReplyDelta, TokenPrice,
+        ModelRequest, OmittedContent, ReplyDelta, TokenPrice,
     },
     endpoint::{EndpointSettingsError, ModelEndpoint},
     fit::SchemaDialect,
@@ -33,54 +27,16 @@ use crate::{
     prices,
     protocol::ProviderProtocol,
     responses::ResponsesFormat,
+    wire::{
+        self, AnswerContext, OnDelta, ProviderConnection, SerializedTools, SerializedToolsCache,
+        WireFormat, http,
+    },
 };
 
 /// Longest streamed answer, in bytes. A token is wrapped in some 150 to 300 bytes, and some
 /// protocols repeat the whole answer at the end. The limit leaves room for 100,000 tokens, more
 /// than any model writes in one answer.
 const STREAM_BYTES_MAX: usize = 32 << 20;
-
-/// Receives an answer while it arrives.
-pub(crate) type OnDelta<'a> = &'a mut (dyn FnMut(ReplyDelta) + Send);
-
-/// The requests and answers of one protocol.
-pub(crate) trait WireFormat: Debug + Send + Sync {
-    /// Returns the path of the method, below the base address.
-    fn method_path(&self, endpoint: &ModelEndpoint) -> String;
-
-    /// Returns the media type of a streamed answer.
-    fn stream_type(&self) -> &'static str {
-        connection::EVENT_STREAM
-    }
-
-    /// Returns true if a file can be sent unchanged. Text files can always be sent, as part of the
-    /// text.
-    fn can_send_file(&self, file: &FileAttachment) -> bool;
-
-    /// Returns the list of tools in the protocol's form.
-    fn tool_list(&self, tools: &[ModelToolDefinition]) -> Value;
-
-    /// Returns the body of a request. `tools` is the list from [`WireFormat::tools`].
-    fn request_body(
-        &self,
-        endpoint: &ModelEndpoint,
-        request: ModelRequest<'_>,
-        tools: Option<&RawValue>,
-    ) -> Vec<u8>;
-
-    /// Returns a writer of single messages, for protocols that do not join them. What it writes can
-    /// be kept for later requests.
-    fn message_writer<'a>(
-        &self,
-        _endpoint: &'a ModelEndpoint,
-        _tools: Option<&'a RawValue>,
-    ) -> Option<Box<dyn SingleMessageWriter + 'a>> {
-        None
-    }
-
-    /// Returns an answer of which nothing has arrived.
-    fn begin_answer(&self) -> Box<dyn PartialAnswer>;
-}
 
 /// A model behind an endpoint. It sends one request for one answer and never retries, because it
 /// cannot know whether a turn is worth another attempt.
@@ -107,7 +63,7 @@ impl ModelAdapter {
         let connection = ProviderConnection::new(
             &endpoint,
             &format.method_path(&endpoint),
-            auth::auth_headers(&endpoint)?,
+            wire::auth_headers(&endpoint)?,
         )?;
         // Looked up once: every answer needs it, and the table is long.
         let price = endpoint.price.or_else(|| prices::of(&endpoint, &[]));
@@ -135,11 +91,11 @@ impl ModelAdapter {
             origin: self.endpoint.origin(),
         };
         let (stream_type, answer) = (self.format.stream_type(), self.format.begin_answer());
-        let mut reply = if connection::is_stream(&response, stream_type, self.endpoint.stream) {
+        let mut reply = if wire::is_stream(&response, stream_type, self.endpoint.stream) {
             let pieces = http::body_pieces(response, STREAM_BYTES_MAX);
             let events = match stream_type {
-                connection::NDJSON => sse::read_lines(pieces, exchange.provider),
-                _ => sse::read_events(pieces, exchange.provider),
+                wire::NDJSON => wire::read_lines(pieces, exchange.provider),
+                _ => wire::read_events(pieces, exchange.provider),
             };
             exchange.read_stream(answer, events, on_delta).await?
         } else {
@@ -159,7 +115,7 @@ impl ModelAdapter {
         let body = self.request_body(&endpoint, request, written);
         let accept = match self.endpoint.stream {
             true => self.format.stream_type(),
-            false => connection::JSON,
+            false => wire::JSON,
         };
         self.connection.post(body, accept).await
     }
