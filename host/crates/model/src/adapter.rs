@@ -16,9 +16,10 @@ use sallyport_contract::BoxFuture;
 use crate::{
     anthropic::AnthropicFormat,
     chat::{
-        AttachmentKind, ChatMessage, ChatModel, FileAttachment, ModelError, ModelReply,
-        ModelRequest, OmittedContent, ReplyDelta, TokenPrice,
+        AttachmentKind, ChatMessage, FileAttachment, ModelError, ModelReply, OmittedContent,
+        ReplyDelta, TokenPrice,
     },
+    chat_model::{ChatModel, ModelRequest},
     endpoint::{EndpointSettingsError, ModelEndpoint},
     fit::SchemaDialect,
     gemini::GeminiFormat,

@@ -12,11 +12,13 @@ mod adapter;
 mod anthropic;
 pub mod catalog;
 pub mod chat;
+mod chat_model;
 mod embed;
 mod endpoint;
 mod fit;
 mod gemini;
 pub mod json_protocol;
+mod kept_messages;
 mod offline;
 mod ollama;
 pub mod openai;
@@ -33,19 +35,20 @@ use std::{sync::Arc, time::Duration};
 
 pub use adapter::ModelAdapter;
 pub use chat::{
-    AssistantMessage, ChatMessage, ChatModel, FileAttachment, FinishReason, ModelCallRequest,
-    ModelError, ModelReply, ModelRequest, ModelToolDefinition, OmittedContent, OpaqueMessage,
-    ReplyDelta, TokenCost, TokenPrice, TokenUsage, ToolResultMessage, UserInputMessage,
+    AssistantMessage, ChatMessage, FileAttachment, FinishReason, ModelCallRequest, ModelError,
+    ModelReply, ModelToolDefinition, OmittedContent, OpaqueMessage, ReplyDelta, TokenCost,
+    TokenPrice, TokenUsage, ToolResultMessage, UserInputMessage,
 };
+pub use chat_model::{ChatModel, ModelRequest};
 pub use embed::{Embedder, EmbeddingEndpoint, connect_embedder};
 pub use endpoint::{EndpointSettingsError, ModelEndpoint, ReasoningEffort, ToolCallingMode};
 pub use fit::FittedTools;
 pub use json_protocol::JsonProtocolModel;
+pub use kept_messages::KeptMessages;
 pub use offline::{OfflineMatcher, ReachOf, ToolReach};
 pub use protocol::ProviderProtocol;
 use retry::RetryingModel;
 pub use tool_index::ToolIndex;
-pub use wire::KeptMessages;
 
 /// Returns the model behind an endpoint. It does not connect before the first request.
 ///

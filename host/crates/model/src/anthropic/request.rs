@@ -12,8 +12,9 @@ use super::{reply::AnthropicAnswer, tuning::tuning_fields};
 use crate::{
     chat::{
         AssistantMessage, AttachmentKind, ChatMessage, FileAttachment, ModelCallRequest,
-        ModelRequest, ModelToolDefinition, ToolResultMessage, UserInputMessage,
+        ModelToolDefinition, ToolResultMessage, UserInputMessage,
     },
+    chat_model::ModelRequest,
     endpoint::ModelEndpoint,
     fit::conversation::{EMPTY_INPUT_TEXT, arguments_object, provider_form, safe_id, safe_name},
     wire::{LazySequence, PartialAnswer, WireFormat, answer::text_field, join_turns},

@@ -8,10 +8,8 @@ use serde_json::{Value, json};
 
 use super::{CatalogModel, ModelCatalogError, list_models};
 use crate::{
-    chat::{
-        ChatMessage, ChatModel, ModelError, ModelReply, ModelRequest, ModelToolDefinition,
-        TokenUsage,
-    },
+    chat::{ChatMessage, ModelError, ModelReply, ModelToolDefinition, TokenUsage},
+    chat_model::{ChatModel, ModelRequest},
     connect_without_retries,
     endpoint::{EndpointSettingsError, ModelEndpoint, ToolCallingMode},
 };

@@ -12,8 +12,9 @@ use super::{parts, reply::GeminiAnswer, resource_path};
 use crate::{
     chat::{
         AssistantMessage, AttachmentKind, ChatMessage, FileAttachment, ModelCallRequest,
-        ModelRequest, ModelToolDefinition, ToolResultMessage, UserInputMessage,
+        ModelToolDefinition, ToolResultMessage, UserInputMessage,
     },
+    chat_model::ModelRequest,
     endpoint::{ModelEndpoint, ReasoningEffort},
     fit::conversation::{
         EMPTY_INPUT_TEXT, LEVELS_MAX, are_same_calls, arguments_object, is_shallow, provider_form,

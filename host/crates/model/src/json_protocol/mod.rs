@@ -23,9 +23,10 @@ use self::{
 };
 use crate::{
     chat::{
-        AssistantMessage, ChatMessage, ChatModel, FinishReason, ModelCallRequest, ModelError,
-        ModelReply, ModelRequest, ReplyDelta, TokenPrice, TokenUsage,
+        AssistantMessage, ChatMessage, FinishReason, ModelCallRequest, ModelError, ModelReply,
+        ReplyDelta, TokenPrice, TokenUsage,
     },
+    chat_model::{ChatModel, ModelRequest},
     protocol::ProviderProtocol,
     wire,
 };

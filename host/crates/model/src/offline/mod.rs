@@ -24,9 +24,10 @@ use serde_json::Value;
 use self::matching::{MatchDecision, ToolCallPlan, ToolCatalog};
 use crate::{
     chat::{
-        AssistantMessage, ChatMessage, ChatModel, FinishReason, ModelCallRequest, ModelError,
-        ModelReply, ModelRequest, ReplyDelta, TokenPrice, ToolResultMessage,
+        AssistantMessage, ChatMessage, FinishReason, ModelCallRequest, ModelError, ModelReply,
+        ReplyDelta, TokenPrice, ToolResultMessage,
     },
+    chat_model::{ChatModel, ModelRequest},
     prices::FREE,
 };
 

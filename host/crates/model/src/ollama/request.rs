@@ -9,8 +9,9 @@ use super::reply::{self, OllamaAnswer};
 use crate::{
     chat::{
         AssistantMessage, AttachmentKind, ChatMessage, FileAttachment, ModelCallRequest,
-        ModelRequest, ModelToolDefinition, UserInputMessage,
+        ModelToolDefinition, UserInputMessage,
     },
+    chat_model::ModelRequest,
     endpoint::{ModelEndpoint, ReasoningEffort},
     fit::conversation::{are_same_calls, arguments_object, provider_form},
     openai::tool_definition,

@@ -12,11 +12,13 @@ use super::{reply::CompletionAnswer, short_ids::IdShortener};
 use crate::{
     chat::{
         AssistantMessage, AttachmentKind, ChatMessage, FileAttachment, ModelCallRequest,
-        ModelRequest, ModelToolDefinition, UserInputMessage,
+        ModelToolDefinition, UserInputMessage,
     },
+    chat_model::ModelRequest,
     endpoint::{ModelEndpoint, ReasoningEffort},
     fit::conversation,
-    wire::{LazySequence, PartialAnswer, SingleMessageWriter, WireFormat},
+    kept_messages::SingleMessageWriter,
+    wire::{LazySequence, PartialAnswer, WireFormat},
 };
 
 /// `chat/completions`.

@@ -9,8 +9,9 @@ use super::reply::ResponsesAnswer;
 use crate::{
     chat::{
         AssistantMessage, AttachmentKind, ChatMessage, FileAttachment, ModelCallRequest,
-        ModelRequest, ModelToolDefinition, UserInputMessage,
+        ModelToolDefinition, UserInputMessage,
     },
+    chat_model::ModelRequest,
     endpoint::{ModelEndpoint, ReasoningEffort},
     fit::conversation,
     wire::{LazySequence, PartialAnswer, WireFormat, answer::text_field},

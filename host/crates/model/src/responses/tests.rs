@@ -8,7 +8,8 @@ use sse_stream::Sse;
 
 use super::ResponsesFormat;
 use crate::{
-    chat::{ChatMessage, ModelRequest},
+    chat::ChatMessage,
+    chat_model::ModelRequest,
     endpoint::ModelEndpoint,
     protocol::ProviderProtocol,
     wire::{AnswerContext, ProviderIdentity, ServerEvents, WireFormat},

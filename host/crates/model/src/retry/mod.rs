@@ -20,7 +20,8 @@ use sallyport_contract::BoxFuture;
 use tokio::time::Instant;
 
 use crate::{
-    chat::{ChatModel, ModelError, ModelReply, ModelRequest, ReplyDelta, TokenPrice},
+    chat::{ModelError, ModelReply, ReplyDelta, TokenPrice},
+    chat_model::{ChatModel, ModelRequest},
     protocol::ProviderProtocol,
 };
 

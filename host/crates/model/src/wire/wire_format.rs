@@ -4,10 +4,12 @@ use std::fmt::Debug;
 
 use serde_json::{Value, value::RawValue};
 
-use super::{PartialAnswer, SingleMessageWriter, connection};
+use super::{PartialAnswer, connection};
 use crate::{
-    chat::{FileAttachment, ModelRequest, ModelToolDefinition, ReplyDelta},
+    chat::{FileAttachment, ModelToolDefinition, ReplyDelta},
+    chat_model::ModelRequest,
     endpoint::ModelEndpoint,
+    kept_messages::SingleMessageWriter,
 };
 
 /// Receives an answer while it arrives.

@@ -7,9 +7,10 @@ use serde_json::{json, value::RawValue};
 use super::{KEPT_BYTES_MAX, KeptMessages, SingleMessageWriter};
 use crate::{
     chat::{
-        AssistantMessage, ChatMessage, ModelCallRequest, ModelRequest, ModelToolDefinition,
-        OpaqueMessage, ToolResultMessage,
+        AssistantMessage, ChatMessage, ModelCallRequest, ModelToolDefinition, OpaqueMessage,
+        ToolResultMessage,
     },
+    chat_model::ModelRequest,
     endpoint::ModelEndpoint,
     fit::{FittedTools, SchemaDialect},
     openai::ChatCompletionsFormat,
