@@ -56,10 +56,10 @@ use self::{
 use crate::{
     RuleText,
     capability::ValueShape,
-    fix::toml_string,
     folder::FsAccess,
     policy::Policy,
     secret::{SecretName, secret_source_toml},
+    toml_text::toml_string,
 };
 
 /// The key of the list of rules.

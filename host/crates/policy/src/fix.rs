@@ -13,7 +13,6 @@ use std::{
 };
 
 use sallyport_contract::{FixRule, PolicyFix};
-use serde_json::Value;
 
 use crate::{
     capability::CapabilityTable,
@@ -23,6 +22,7 @@ use crate::{
     rule::RuleText,
     secret::{SecretName, secret_source_toml},
     table::{PluginTable, TieredPluginTables},
+    toml_text::{toml_list, toml_string},
 };
 
 /// The basis of a fix: the current policy for one plugin.
@@ -175,15 +175,4 @@ pub(crate) fn sent_secret(
     let (header, format) = (header.name().to_owned(), Some(header.format_text()));
     let usage = SecretUseText::Inject { to: origin.to_string(), header, format };
     Some(GrantAddition::Secret(SecretAddition { name: name.to_string(), usage }))
-}
-
-/// Returns a TOML string. TOML escapes like JSON, except for U+007F, which JSON leaves unescaped
-/// and TOML rejects.
-pub(crate) fn toml_string(text: &str) -> String {
-    Value::from(text).to_string().replace('\u{7f}', "\\u007f")
-}
-
-/// Returns a TOML list on one line.
-pub(crate) fn toml_list(entries: impl Iterator<Item = String>) -> String {
-    format!("[{}]", entries.collect::<Vec<_>>().join(", "))
 }

@@ -10,10 +10,10 @@ use std::{
 
 use crate::{
     document::{TomlItem, TomlSection},
-    fix::toml_string,
     glob::GlobSet,
     limits::read_in_range,
     source::{HintedError, SourceError, SourceLocation, quoted},
+    toml_text::toml_string,
     unit::ByteSize,
 };
 

@@ -13,13 +13,14 @@ use url::Url;
 use crate::{
     capability::Capability,
     edit::{GrantAddition, NetAddition, NetReachText, SecretAddition, SecretUseText},
-    fix::{sent_secret, toml_string},
+    fix::sent_secret,
     folder::FsAccess,
     grant::Grant,
     net::{NetPattern, pattern::RequestTarget},
     policy::Policy,
     question::PolicyQuestion,
     secret::SecretUse,
+    toml_text::toml_string,
     verdict::{PolicyVerdict, exact_pattern},
 };
 

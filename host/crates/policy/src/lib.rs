@@ -68,6 +68,7 @@ pub mod settings;
 pub mod source;
 mod table;
 pub mod tier;
+mod toml_text;
 mod tool_pattern;
 mod ungranted;
 pub mod unit;

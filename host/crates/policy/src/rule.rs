@@ -10,12 +10,12 @@ use crate::{
     condition::{Condition, ConditionFacts, EvaluationError},
     document::TomlItem,
     example::RuleExample,
-    fix::toml_string,
     message::RuleMessage,
     net::{NetPattern, pattern::RequestTarget},
     question::CallFacts,
     source::{HintedError, SourceError, SourceLocation, quoted},
     tier::PolicyTier,
+    toml_text::toml_string,
     tool_pattern::ToolPattern,
     verdict::RuleMatch,
 };

@@ -18,7 +18,6 @@ use super::{
 };
 use crate::{
     document::{TomlItem, TomlSection},
-    fix::toml_string,
     folder::FsEntry,
     grant::Grant,
     net::{
@@ -30,6 +29,7 @@ use crate::{
     source::{HintedError, SourceError, SourceLocation, quoted},
     table::PluginTable,
     tier::PolicyTier,
+    toml_text::toml_string,
 };
 
 /// Most entries of one plugin: each can open a socket.

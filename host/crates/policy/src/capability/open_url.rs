@@ -21,7 +21,7 @@ use crate::{
     document::TomlItem,
     edit::GrantAddition,
     explain::{DecisionExplanation, capability_steps},
-    fix::{PolicyContext, toml_list, toml_string},
+    fix::PolicyContext,
     grant::Grant,
     net::{
         NetPattern, NetPatternError,
@@ -35,6 +35,7 @@ use crate::{
     source::{HintedError, SourceError, SourceLocation},
     table::PluginTable,
     tier::PolicyTier,
+    toml_text::{toml_list, toml_string},
     verdict::{DecidedAccess, OPEN_PAGE_VERB, PolicyVerdict},
 };
 

@@ -12,11 +12,12 @@ use super::{
 use crate::{
     document::TomlItem,
     edit::GrantAddition,
-    fix::{PolicyContext, toml_string},
+    fix::PolicyContext,
     grant::Grant,
     source::{HintedError, SourceError, SourceLocation, quoted},
     table::PluginTable,
     tier::PolicyTier,
+    toml_text::toml_string,
 };
 
 /// Most entries of one plugin: more packages than a program depends on.

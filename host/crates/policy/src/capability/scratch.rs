@@ -12,13 +12,13 @@ use super::{
 };
 use crate::{
     document::{TomlItem, TomlSection},
-    fix::toml_string,
     folder::{FsEntry, are_nested, read_path},
     grant::Grant,
     limits::read_in_range,
     source::{SourceError, SourceLocation, quoted},
     table::PluginTable,
     tier::PolicyTier,
+    toml_text::toml_string,
     unit::ByteSize,
 };
 

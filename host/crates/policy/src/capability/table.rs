@@ -8,10 +8,10 @@ use super::{
 };
 use crate::{
     document::{TomlItem, TomlSection},
-    fix::toml_list,
     folder::FsEntry,
     source::{SourceError, SourceLocation},
     tier::PolicyTier,
+    toml_text::toml_list,
 };
 
 /// The capabilities in one plugin's table, whether or not the plugin requests them.

@@ -8,8 +8,8 @@ use toml_edit::Value;
 use super::{entry::canonical_values, error::EditError};
 use crate::{
     capability::{Capability, ValueShape},
-    fix::{toml_list, toml_string},
     folder::FsAccess,
+    toml_text::{toml_list, toml_string},
 };
 
 /// Something to grant to a plugin, in the notation of a policy file.

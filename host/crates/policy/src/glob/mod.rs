@@ -20,8 +20,8 @@ use std::{
 use self::name::{FileNamePattern, FoldedFileName};
 use crate::{
     document::TomlItem,
-    fix::{toml_list, toml_string},
     source::{HintedError, SourceError, quoted},
+    toml_text::{toml_list, toml_string},
 };
 
 /// Longest pattern, in bytes: far longer than anyone can review at a glance.

@@ -8,9 +8,9 @@ use sallyport_contract::Decision;
 use super::pattern::{NetDenyPattern, NetPattern};
 use crate::{
     document::{TomlItem, TomlSection},
-    fix::{toml_list, toml_string},
     source::{HintedError, SourceError, SourceLocation, quoted},
     tier::PolicyTier,
+    toml_text::{toml_list, toml_string},
 };
 
 /// The decisions of an entry that allows. An entry that denies has its own key.

@@ -5,8 +5,8 @@ use std::fmt;
 use super::{SecretInjection, SecretName, SecretSources};
 use crate::{
     document::{TomlItem, TomlSection},
-    fix::toml_string,
     source::{SourceError, SourceLocation, nearest_match},
+    toml_text::toml_string,
 };
 
 /// An entry of a policy's `secrets` list.

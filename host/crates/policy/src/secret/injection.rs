@@ -6,9 +6,9 @@ use url::Url;
 
 use crate::{
     document::{TomlItem, TomlSection},
-    fix::toml_string,
     net::UrlOrigin,
     source::{HintedError, SourceError, quoted},
+    toml_text::toml_string,
 };
 
 /// Longest name of a header and longest format, in bytes: longer than any in use.

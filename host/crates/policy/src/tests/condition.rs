@@ -4,7 +4,7 @@ use sallyport_contract::{Decision, ToolCallContext};
 use serde_json::{Value, json};
 
 use super::{GREEDY, check_error, manifest, parse_policy, policy, question_about, tool};
-use crate::fix::toml_string;
+use crate::toml_text::toml_string;
 
 /// The result of a condition, measured with a rule that denies: `true`, `false`, or the failure.
 fn outcome(when: &str, arguments: &Value) -> String {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::{DIGEST, GREEDY, manifest, question_about, tool};
-use crate::{Policy, PolicyTier, fix::toml_string};
+use crate::{Policy, PolicyTier, toml_text::toml_string};
 
 /// Conditions over a few names, many of which cannot be evaluated.
 fn condition() -> impl Strategy<Value = String> {

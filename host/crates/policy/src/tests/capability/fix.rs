@@ -232,16 +232,16 @@ proptest! {
         for value in [&text, &soup] {
             for of in Capability::ALL {
                 let _ = super::super::parse_policy(&format!("[plugin.weather]\n{of} = {value}"));
-                let entry = crate::fix::toml_string(value);
+                let entry = crate::toml_text::toml_string(value);
                 let _ = super::super::parse_policy(&format!("[plugin.weather]\n{of} = [{entry}]"));
             }
             for front in ["http://", "http://127.0.0.1:80", "ws://[::1]:1/"] {
-                let entry = crate::fix::toml_string(&format!("{front}{value}"));
+                let entry = crate::toml_text::toml_string(&format!("{front}{value}"));
                 let text = format!("[plugin.weather]\nlisten = [{entry}]");
                 if let Ok(policy) = super::super::parse_policy(&text) {
                     let grant = policy.effective_grant(&manifest(GREEDY), &Map::new());
                     // A parsed address is written in a form that parses to the same one.
-                    let again = crate::fix::toml_string(&grant.listen()[0].to_string());
+                    let again = crate::toml_text::toml_string(&grant.listen()[0].to_string());
                     let again = format!("[plugin.weather]\nlisten = [{again}]");
                     let again = super::super::grant(&again, GREEDY);
                     prop_assert_eq!(&again.listen()[0].address, &grant.listen()[0].address);
