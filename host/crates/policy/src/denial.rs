@@ -20,7 +20,7 @@ use crate::{
     folder::{FsAccess, FsEntry, FsMount, find_conflict, fs_entry_toml, normalize_path},
     glob::GlobSet,
     grant::Grant,
-    net::{self, entry::NetAllowEntry, grant::request_subject, pattern::RequestTarget},
+    net::{self, entry::NetAllowEntry, pattern::RequestTarget, request_text::request_subject},
     request::FsRequest,
     source::SourceLocation,
 };

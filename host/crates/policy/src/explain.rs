@@ -16,9 +16,9 @@ use crate::{
     net::{parse_request, pattern::RequestTarget},
     policy::Policy,
     question::{PolicyQuestion, ROLE_PREFIX},
-    rule::PolicyRule,
+    rule::{PolicyRule, RuleMatch},
     source::SourceLocation,
-    verdict::{PolicyVerdict, RuleMatch},
+    verdict::PolicyVerdict,
 };
 
 /// The explanation of a decision.

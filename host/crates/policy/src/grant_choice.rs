@@ -16,12 +16,15 @@ use crate::{
     fix::sent_secret,
     folder::FsAccess,
     grant::Grant,
-    net::{NetPattern, pattern::RequestTarget},
+    net::{
+        NetPattern,
+        pattern::{RequestTarget, exact_pattern},
+    },
     policy::Policy,
     question::PolicyQuestion,
     secret::SecretUse,
     toml_text::toml_string,
-    verdict::{PolicyVerdict, exact_pattern},
+    verdict::PolicyVerdict,
 };
 
 /// The folder of a plugin that did not say for which path it needs one.

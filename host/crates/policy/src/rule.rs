@@ -17,7 +17,6 @@ use crate::{
     tier::PolicyTier,
     toml_text::toml_string,
     tool_pattern::ToolPattern,
-    verdict::RuleMatch,
 };
 
 /// The decisions and their words.
@@ -55,6 +54,19 @@ pub(crate) struct PolicyRule {
 /// The first digits of a component's digest, or all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DigestPrefix(String);
+
+/// A rule that matched a call or an access.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleMatch {
+    /// The place of the rule.
+    pub place: SourceLocation,
+    /// Its decision.
+    pub decision: Decision,
+    /// Whether it counts. A rule that allows does not count if its condition cannot be evaluated.
+    pub is_counted: bool,
+    /// A note on its condition: why it could not be evaluated, or that it depends on the call.
+    pub note: Option<String>,
+}
 
 /// A rule as text: proposed by a refusal, and written by the answer "always".
 #[derive(Debug, Clone, PartialEq, Eq)]

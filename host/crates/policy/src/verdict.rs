@@ -6,19 +6,15 @@ use sallyport_contract::{
 use url::Url;
 
 use crate::{
-    capability::{UrlPattern, page_subject},
+    capability::{OPEN_PAGE_VERB, UrlPattern, page_subject},
     net::{
-        NetPattern,
-        grant::{request_line, request_subject, url_without_secrets},
-        pattern::RequestTarget,
+        pattern::exact_pattern,
+        request_text::{request_line, request_subject},
     },
     question::CallFacts,
-    rule::{PolicyRule, RuleText},
+    rule::{PolicyRule, RuleMatch, RuleText},
     source::SourceLocation,
 };
-
-/// The verb for opening a page in records.
-pub(crate) const OPEN_PAGE_VERB: &str = "open";
 
 /// A policy's verdict on a call, or on an access of a running call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,19 +42,6 @@ pub(crate) enum DecidedAccess {
     Request(String, Url),
     /// A page to open.
     Page(Url),
-}
-
-/// A rule that matched a call or an access.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RuleMatch {
-    /// The place of the rule.
-    pub place: SourceLocation,
-    /// Its decision.
-    pub decision: Decision,
-    /// Whether it counts. A rule that allows does not count if its condition cannot be evaluated.
-    pub is_counted: bool,
-    /// A note on its condition: why it could not be evaluated, or that it depends on the call.
-    pub note: Option<String>,
 }
 
 /// A rule that matched, with the details of the match.
@@ -220,13 +203,4 @@ fn with_note(reason: String, matched: &RuleMatch) -> String {
         Some(note) => format!("{reason}; {note}"),
         None => reason,
     }
-}
-
-/// The pattern that matches one request only, regardless of its query.
-pub(crate) fn exact_pattern(method: &str, url: &Url) -> Option<NetPattern> {
-    let url = url_without_secrets(url);
-    // A star in a URL is literal; in a pattern it would be a wildcard.
-    let pattern: NetPattern = format!("{method} {url}").replace('*', "%2A").parse().ok()?;
-    let target = RequestTarget::new(method, &url).ok()?;
-    pattern.matches(&target).then_some(pattern)
 }

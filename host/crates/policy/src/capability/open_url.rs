@@ -26,8 +26,8 @@ use crate::{
     net::{
         NetPattern, NetPatternError,
         entry::DECISIONS,
-        grant::url_without_secrets,
-        pattern::{RequestTarget, RequestUrlError},
+        pattern::{RequestTarget, RequestUrlError, exact_pattern},
+        request_text::url_without_secrets,
     },
     policy::Policy,
     question::PolicyQuestion,
@@ -36,11 +36,14 @@ use crate::{
     table::PluginTable,
     tier::PolicyTier,
     toml_text::{toml_list, toml_string},
-    verdict::{DecidedAccess, OPEN_PAGE_VERB, PolicyVerdict},
+    verdict::{DecidedAccess, PolicyVerdict},
 };
 
 /// The key of rules about pages.
 pub(crate) const PAGE_RULE_KEY: &str = "open-url";
+
+/// The verb for opening a page in records.
+pub(crate) const OPEN_PAGE_VERB: &str = "open";
 
 /// The key that decides whether the user is asked about a page.
 const DECISION_KEY: &str = "decision";
@@ -101,7 +104,7 @@ impl fmt::Display for UrlPattern {
 impl UrlPattern {
     /// The pattern that matches one page only.
     pub(crate) fn from_exact_url(url: &Url) -> Option<Self> {
-        crate::verdict::exact_pattern(METHOD, url).map(Self)
+        exact_pattern(METHOD, url).map(Self)
     }
 
     pub(crate) fn matches(&self, url: &Url) -> bool {

@@ -9,8 +9,7 @@ use super::{AdditionResult, PluginRefusals, RefusedAccess, add_or_leave_open};
 use crate::{
     Grant, Manifest, NetPattern,
     edit::{GrantAddition, NetAddition, NetReachText},
-    net::{grant::request_subject, is_public_address},
-    verdict::exact_pattern,
+    net::{is_public_address, pattern::exact_pattern, request_text::request_subject},
 };
 
 /// Most paths below one parent that are listed; beyond that, they become `parent/*`.

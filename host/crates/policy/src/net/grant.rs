@@ -3,25 +3,20 @@
 use std::{net::IpAddr, sync::Arc};
 
 use ipnet::IpNet;
-use sallyport_contract::{
-    Decision, Denial, DenialReason, DenialSubject, GrantedScope, PluginName, RequestedScope,
-    text::escape_excerpt,
-};
+use sallyport_contract::{Decision, Denial, DenialReason, GrantedScope, RequestedScope};
 use url::Url;
 
 use super::{
     address::is_public_address,
     entry::NetAllowEntry,
     pattern::{NetPattern, RequestTarget},
+    request_text::request_subject,
 };
 use crate::{
     fix::{self, PolicyContext},
     request::SecretRequest,
     source::SourceLocation,
 };
-
-/// Most characters of a method that a record quotes.
-const METHOD_CHARS_MAX: usize = 300;
 
 /// The requests that a plugin may send: those that its policy allows, that its manifest requests,
 /// and that no entry of the policy denies.
@@ -225,27 +220,4 @@ fn net_permission_line(pattern: &NetPattern, allow: &NetAllowEntry) -> String {
         [] => format!("{pattern}{asks}"),
         _ => format!("{pattern}{asks} (also at private addresses: {})", ranges.join(", ")),
     }
-}
-
-/// Returns the method and the URL without its secret parts: no query, fragment, user name or
-/// password.
-pub(crate) fn request_line(method: &str, url: &Url) -> String {
-    format!("{} {}", escape_excerpt(method, METHOD_CHARS_MAX), url_without_secrets(url))
-}
-
-/// Returns the subject of a refused request.
-pub(crate) fn request_subject(plugin: &PluginName, method: &str, url: &Url) -> DenialSubject {
-    let (method, url) = (escape_excerpt(method, METHOD_CHARS_MAX), url_without_secrets(url));
-    DenialSubject::Request { plugin: plugin.clone(), method, url: url.into() }
-}
-
-/// Returns the URL without its query, fragment, user name and password.
-pub fn url_without_secrets(url: &Url) -> Url {
-    let mut url = url.clone();
-    url.set_query(None);
-    url.set_fragment(None);
-    // These calls fail only for URLs without a host, which have neither.
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    url
 }

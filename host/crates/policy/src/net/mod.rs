@@ -16,11 +16,13 @@ pub mod origin;
 pub mod path;
 pub mod pattern;
 pub(crate) mod port;
+pub(crate) mod request_text;
 pub mod request_url;
 
 pub use address::{is_public_address, is_this_machine, literal_addresses};
-pub use grant::{NetGrant, NetPermit, ReachableAddresses, url_without_secrets};
+pub use grant::{NetGrant, NetPermit, ReachableAddresses};
 pub use origin::{UrlOrigin, UrlOriginError};
 pub use path::is_plain_path;
 pub use pattern::{NetPattern, NetPatternError};
+pub use request_text::url_without_secrets;
 pub use request_url::{RequestFormError, parse_request, rebuild_url};

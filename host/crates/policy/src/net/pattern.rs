@@ -13,6 +13,7 @@ use super::{
     origin::UrlOrigin,
     path::{PathPattern, PlainPath},
     port::{self, PortRange},
+    request_text::url_without_secrets,
 };
 use crate::source::{HintedError, quoted};
 
@@ -418,4 +419,13 @@ impl fmt::Display for NetPattern {
         }
         self.path.fmt(f)
     }
+}
+
+/// The pattern that matches one request only, regardless of its query.
+pub(crate) fn exact_pattern(method: &str, url: &Url) -> Option<NetPattern> {
+    let url = url_without_secrets(url);
+    // A star in a URL is literal; in a pattern it would be a wildcard.
+    let pattern: NetPattern = format!("{method} {url}").replace('*', "%2A").parse().ok()?;
+    let target = RequestTarget::new(method, &url).ok()?;
+    pattern.matches(&target).then_some(pattern)
 }
