@@ -19,7 +19,7 @@ use crate::{
     edit::{GrantAddition, NetAddition, NetReachText, SecretAddition, SecretUseText},
     net::{NetPattern, entry::request_entry_toml},
     request::SecretRequest,
-    rule::RuleText,
+    rule_text::RuleText,
     secret::{SecretName, secret_source_toml},
     table::{PluginTable, TieredPluginTables},
     toml_text::{toml_list, toml_string},

@@ -1,6 +1,6 @@
 //! Rules: which calls, and which accesses of running calls, are allowed, asked about or denied.
 
-use std::{fmt, str::FromStr};
+use std::str::FromStr;
 
 use sallyport_contract::{Decision, PluginName, ToolId, text::escape_line};
 use url::Url;
@@ -15,7 +15,6 @@ use crate::{
     question::CallFacts,
     source::{HintedError, SourceError, SourceLocation, quoted},
     tier::PolicyTier,
-    toml_text::toml_string,
     tool_pattern::ToolPattern,
 };
 
@@ -66,23 +65,6 @@ pub struct RuleMatch {
     pub is_counted: bool,
     /// A note on its condition: why it could not be evaluated, or that it depends on the call.
     pub note: Option<String>,
-}
-
-/// A rule as text: proposed by a refusal, and written by the answer "always".
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RuleText {
-    /// The tools, as a rule writes them: `PLUGIN.TOOL`, `PLUGIN.*`, `*.TOOL`, `*`.
-    pub tool: String,
-    /// The requests of a running call, for a rule about requests.
-    pub net: Option<String>,
-    /// The pages that a running call opens, for a rule about pages.
-    pub page: Option<String>,
-    /// The digest of the only component that the rule is about.
-    pub digest: Option<String>,
-    /// The decision.
-    pub decision: Decision,
-    /// The message for a call that the rule stops.
-    pub message: Option<String>,
 }
 
 /// Why a text is not a digest.
@@ -305,28 +287,4 @@ fn read_decision(item: TomlItem<'_>, tier: PolicyTier) -> Result<Decision, Sourc
         return Err(error.with_hint("a project can only ask or deny: move it to your own policy"));
     }
     Ok(decision)
-}
-
-impl RuleText {
-    /// Returns the rule that allows a tool, or all tools of a plugin.
-    pub fn new_allow(tool: String) -> Self {
-        Self { tool, net: None, page: None, digest: None, decision: Decision::Allow, message: None }
-    }
-}
-
-impl fmt::Display for RuleText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "[[rule]]\ntool = {}", toml_string(&self.tool))?;
-        let optional = [("net", &self.net), (PAGE_RULE_KEY, &self.page), ("digest", &self.digest)];
-        for (key, text) in optional {
-            if let Some(text) = text {
-                writeln!(f, "{key} = {}", toml_string(text))?;
-            }
-        }
-        writeln!(f, "decision = \"{}\"", self.decision.as_str())?;
-        match &self.message {
-            Some(message) => writeln!(f, "message = {}", toml_string(message)),
-            None => Ok(()),
-        }
-    }
 }

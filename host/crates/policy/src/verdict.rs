@@ -12,7 +12,8 @@ use crate::{
         request_text::{request_line, request_subject},
     },
     question::CallFacts,
-    rule::{PolicyRule, RuleMatch, RuleText},
+    rule::{PolicyRule, RuleMatch},
+    rule_text::RuleText,
     source::SourceLocation,
 };
 
