@@ -6,12 +6,12 @@
 use sallyport_contract::{Decision, PluginName, ToolCallContext};
 use serde_json::Value;
 
+use super::{ConditionResult, DECISIONS, PolicyRule};
 use crate::{
     condition::ConditionFacts,
     document::TomlItem,
     grant::Grant,
     question::CallFacts,
-    rule::{ConditionResult, DECISIONS, PolicyRule},
     source::{SourceError, SourceLocation},
 };
 

@@ -1,5 +1,7 @@
 //! Rules: which calls, and which accesses of running calls, are allowed, asked about or denied.
 
+mod example;
+
 use std::str::FromStr;
 
 use sallyport_contract::{Decision, PluginName, ToolId, text::escape_line};
@@ -9,7 +11,6 @@ use crate::{
     capability::{PAGE_RULE_KEY, UrlPattern},
     condition::{Condition, ConditionFacts, EvaluationError},
     document::TomlItem,
-    example::RuleExample,
     message::RuleMessage,
     net::{NetPattern, pattern::RequestTarget},
     question::CallFacts,
@@ -17,6 +18,9 @@ use crate::{
     tier::PolicyTier,
     tool_pattern::ToolPattern,
 };
+
+use self::example::RuleExample;
+pub use self::example::RuleExampleResult;
 
 /// The decisions and their words.
 pub(crate) const DECISIONS: [(&str, Decision); 3] =
