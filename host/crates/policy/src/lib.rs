@@ -89,7 +89,7 @@ pub use folder::{FsAccess, FsMount};
 pub use glob::{GlobError, GlobSet};
 pub use grant::Grant;
 pub use grant_note::GrantNote;
-pub use group::{LoginGroups, UserGroup};
+pub use group::UserGroup;
 pub use guarded_folders::MachineFacts;
 pub use limits::{GlobalLimits, PluginLimits};
 pub use manifest::{
@@ -102,7 +102,7 @@ pub use net::{
 };
 pub use policy::{Policy, PolicyFile};
 pub use proxy::{ProxyAddress, ProxyTable};
-pub use question::PolicyQuestion;
+pub use question::{LoginGroups, PolicyQuestion};
 pub use request::PluginRequests;
 pub use rule::{RuleExampleResult, RuleMatch};
 pub use rule_text::RuleText;

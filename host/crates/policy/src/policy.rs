@@ -7,6 +7,8 @@
 //! Only parsing can fail. Everything after it is a function of its arguments: it cannot fail,
 //! block, or look anything up.
 
+mod of_user;
+
 use std::{collections::BTreeMap, path::Path};
 
 use sallyport_contract::{Decision, PluginName, ToolId};

@@ -6,8 +6,6 @@
 use sallyport_contract::{ToolCallContext, ToolId};
 use serde_json::Value;
 
-use crate::group::LoginGroups;
-
 /// The prefix of the tool name in a question about a role of the plugin, which no model asked for.
 /// A plugin's own tool cannot have a name with this prefix.
 pub const ROLE_PREFIX: &str = "role:";
@@ -24,6 +22,18 @@ pub(crate) fn is_called_like_tool(tool: &ToolId) -> bool {
     let role = tool.tool.as_str().strip_prefix(ROLE_PREFIX);
     role.is_some_and(|role| CALLED_LIKE_TOOLS.contains(&role))
 }
+
+/// The groups of the identity server that a user belonged to at their last log-in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoginGroups {
+    /// They are known; none for a user who never logged in there.
+    Known(Vec<String>),
+    /// They cannot be told. The user counts as a member of each group that names any.
+    Unknown,
+}
+
+/// The groups of a user who never logged in at an identity server.
+pub static NO_LOGIN_GROUPS: LoginGroups = LoginGroups::Known(Vec::new());
 
 /// A call to decide about, or a running call that requests an access.
 #[derive(Debug, Clone, Copy)]

@@ -5,11 +5,12 @@
 //! and budgets. Everything that a user's groups say applies, so the strictest counts.
 
 mod budget;
-mod of_user;
 
 use sallyport_contract::{Decision, UserBudget};
 
 pub use budget::{BudgetLimits, SESSIONS_MAX};
+
+pub use crate::question::{LoginGroups, NO_LOGIN_GROUPS};
 
 use crate::{
     document::{TomlItem, TomlSection},
@@ -46,18 +47,6 @@ pub struct UserGroup {
     users: Vec<UserPattern>,
     login_groups: Vec<String>,
 }
-
-/// The groups of the identity server that a user belonged to at their last log-in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LoginGroups {
-    /// They are known; none for a user who never logged in there.
-    Known(Vec<String>),
-    /// They cannot be told. The user counts as a member of each group that names any.
-    Unknown,
-}
-
-/// The groups of a user who never logged in at an identity server.
-pub static NO_LOGIN_GROUPS: LoginGroups = LoginGroups::Known(Vec::new());
 
 /// A user, or all users whose names begin alike.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use sallyport_contract::UserBudget;
 
-use super::{LoginGroups, UserGroup};
-use crate::policy::Policy;
+use super::Policy;
+use crate::{group::UserGroup, question::LoginGroups};
 
 impl Policy {
     /// The groups of a user.
