@@ -34,6 +34,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod action_rules;
+mod argument_names;
 pub mod capability;
 pub mod check;
 mod condition;
@@ -78,9 +79,9 @@ pub mod verdict;
 mod tests;
 
 pub use action_rules::{
-    ActionRuleKind, ActionRuleText, ActionRules, AppliedActionRule, ArgumentNames,
-    fill_success_message,
+    ActionRuleKind, ActionRuleText, ActionRules, AppliedActionRule, fill_success_message,
 };
+pub use argument_names::ArgumentNames;
 pub use capability::*;
 pub use check::{Installed, PolicyRemark, PolicyRemarkKind};
 pub use document::{TomlDocument, TomlItem, TomlSection};

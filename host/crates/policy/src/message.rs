@@ -10,10 +10,7 @@ use sallyport_contract::text::escape_excerpt;
 use serde_json::Value;
 
 use crate::{
-    action_rules::{
-        ArgumentNames,
-        names::{ArgumentPath, NameMeaning, NameMeaningError},
-    },
+    argument_names::{ArgumentNames, ArgumentPath, NameMeaning, NameMeaningError},
     document::TomlItem,
     question::{CONTEXT_KEYS, CallFacts},
     source::{HintedError, SourceError, nearest_match, quoted},

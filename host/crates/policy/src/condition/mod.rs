@@ -15,21 +15,22 @@ use cel::{Context, ExecutionError, IdedExpr, Value, parser::Parser};
 use sallyport_contract::text::escape_excerpt;
 
 use crate::{
+    argument_names::{ArgumentNames, NameMeaningError},
     document::TomlItem,
     source::{HintedError, SourceError, quoted},
 };
 
+mod author_names;
 mod cost;
 mod facts;
 mod nesting;
 mod patterns;
 mod type_check;
 
+use author_names::replace_names;
 pub(crate) use facts::ConditionFacts;
 use patterns::CompiledPatterns;
-pub(crate) use type_check::is_type_name;
-
-use crate::action_rules::{ArgumentNames, names::NameMeaningError, rewrite::replace_names};
+use type_check::is_type_name;
 
 /// Longest condition, in bytes: the longest that anyone can still read.
 const CONDITION_BYTES_MAX: usize = 2048;

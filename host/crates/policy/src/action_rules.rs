@@ -2,17 +2,15 @@
 //!
 //! They are conditions of the same language as those of a policy, and are evaluated the same way. They
 //! can only tighten: a limit denies a call, a confirmation asks about it, and neither allows one. An
-//! author may name parameters directly and count the entries of lists (`names`).
-
-pub(crate) mod names;
-pub(crate) mod rewrite;
+//! author may name parameters directly and count the entries of lists ([`ArgumentNames`]).
 
 use sallyport_contract::Decision;
 use serde_json::Value;
 
-pub use names::{ArgumentNames, count_in_result};
+pub use crate::argument_names::{ArgumentNames, count_in_result};
 
 use crate::{
+    argument_names::{NameMeaning, may_count},
     condition::{Condition, ConditionFacts, EvaluationError},
     grant::Grant,
     message::RuleMessage,
@@ -92,7 +90,7 @@ impl ActionRules {
             let message = format!("an action has more than {ACTION_RULES_MAX} rules");
             return Err(extra.condition.1.clone().into_error(message));
         }
-        let counts = texts.iter().any(|text| names::may_count(&text.condition.0));
+        let counts = texts.iter().any(|text| may_count(&text.condition.0));
         let counted = counts.then(|| names.clone());
         let compiled = texts.into_iter().map(|text| ActionRule::compile(names, text));
         Ok(Self { rules: compiled.collect::<Result<_, _>>()?, counted })
@@ -212,10 +210,10 @@ fn success_value(
     value
         .or_else(|| count_in_result(name, result).map(|count| count.to_string()))
         .or_else(|| match names.meaning(name).ok()? {
-            names::NameMeaning::Count(path) => {
-                Some(names::NameMeaning::count_entries(&path, arguments).to_string())
+            NameMeaning::Count(path) => {
+                Some(NameMeaning::count_entries(&path, arguments).to_string())
             }
-            names::NameMeaning::Argument(_) => None,
+            NameMeaning::Argument(_) => None,
         })
         .or_else(|| look_up(arguments).and_then(crate::message::shown_value))
 }

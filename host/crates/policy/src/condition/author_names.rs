@@ -9,8 +9,8 @@ use cel::{
     common::ast::{CallExpr, EntryExpr, Expr, SelectExpr},
 };
 
-use super::names::{ArgumentNames, NameMeaning, NameMeaningError, count_key};
-use crate::condition::is_type_name;
+use super::is_type_name;
+use crate::argument_names::{ArgumentNames, NameMeaning, NameMeaningError, count_key};
 
 /// The names that conditions have anyway.
 const GIVEN_NAMES: [&str; 3] = ["args", "context", "grants"];
