@@ -10,10 +10,7 @@ use sallyport_contract::{Decision, PluginName, ToolId, ToolName};
 
 use crate::{
     capability::{Capability, CapabilityTable},
-    net::{
-        entry::{NetAllowEntry, NetTable},
-        grant::never_asks,
-    },
+    net::entry::{NetAllowEntry, NetTable, never_asks},
     policy::Policy,
     question::{ROLE_PREFIX, ROLE_RUNS},
     rule::PolicyRule,

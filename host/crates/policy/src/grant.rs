@@ -3,6 +3,8 @@
 //! It is computed when a plugin is loaded, and after every change of the policy. A refusal carries
 //! the change to the policy that would lift it, if there is one.
 
+mod net_grant;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::{net::IpAddr, sync::Arc};
 
@@ -21,13 +23,15 @@ use crate::{
     grant_note::GrantNote,
     limits::PluginLimits,
     manifest::{Manifest, PluginRole},
-    net::{NetGrant, NetPattern, NetPermit, address::literal_addresses, entry::NetAllowEntry},
+    net::{NetPattern, address::literal_addresses, entry::NetAllowEntry},
     request::{FsRequest, PluginRequests},
     secret::{self, SecretGrant, SecretUse},
     source::SourceLocation,
     table::{PluginTable, TieredPluginTables},
     unit::ByteSize,
 };
+
+pub use self::net_grant::{NetGrant, NetPermit, ReachableAddresses};
 
 /// All powers of one plugin. Everything else is denied:
 ///

@@ -88,7 +88,7 @@ pub use document::{TomlDocument, TomlItem, TomlSection};
 pub use explain::{DecisionExplanation, ExplanationStep};
 pub use folder::{FsAccess, FsMount};
 pub use glob::{GlobError, GlobSet};
-pub use grant::Grant;
+pub use grant::{Grant, NetGrant, NetPermit, ReachableAddresses};
 pub use grant_note::GrantNote;
 pub use group::UserGroup;
 pub use guarded_folders::MachineFacts;
@@ -97,9 +97,8 @@ pub use manifest::{
     InstanceLifetime, MANIFEST_SECTION, MCP_METHODS, Manifest, PluginRole, is_plugin_version,
 };
 pub use net::{
-    NetGrant, NetPattern, NetPatternError, NetPermit, ReachableAddresses, RequestFormError,
-    UrlOrigin, is_plain_path, is_public_address, is_this_machine, literal_addresses, parse_request,
-    rebuild_url, url_without_secrets,
+    NetPattern, NetPatternError, RequestFormError, UrlOrigin, is_plain_path, is_public_address,
+    is_this_machine, literal_addresses, parse_request, rebuild_url, url_without_secrets,
 };
 pub use policy::{Policy, PolicyFile};
 pub use proxy::{ProxyAddress, ProxyTable};

@@ -259,3 +259,9 @@ impl fmt::Display for NetDenyEntry {
         write!(f, "{{ deny = {} }}", toml_string(&self.pattern.to_string()))
     }
 }
+
+/// Whether an entry never asks: another one allows all of it.
+pub(crate) fn never_asks(entry: &NetAllowEntry, entries: &[NetAllowEntry]) -> bool {
+    let lifts = |other: &NetAllowEntry| other.decision < entry.decision && other.covers(entry);
+    entries.iter().any(lifts)
+}

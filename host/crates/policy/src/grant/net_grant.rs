@@ -6,14 +6,14 @@ use ipnet::IpNet;
 use sallyport_contract::{Decision, Denial, DenialReason, GrantedScope, RequestedScope};
 use url::Url;
 
-use super::{
-    address::is_public_address,
-    entry::NetAllowEntry,
-    pattern::{NetPattern, RequestTarget},
-    request_text::request_subject,
-};
 use crate::{
     fix::{self, PolicyContext},
+    net::{
+        address::is_public_address,
+        entry::{NetAllowEntry, never_asks},
+        pattern::{NetPattern, RequestTarget},
+        request_text::request_subject,
+    },
     request::SecretRequest,
     source::SourceLocation,
 };
@@ -205,12 +205,6 @@ fn find_deciding_entry<'g>(matching: &[&'g NetAllowEntry]) -> Option<&'g NetAllo
     let private =
         ranges.filter_map(|range| least_strict(&|allow| allow.reach.contains_range(range)));
     Some(private.fold(everywhere, |a, b| if b.decision > a.decision { b } else { a }))
-}
-
-/// Whether an entry never asks: another one allows all of it.
-pub(crate) fn never_asks(entry: &NetAllowEntry, entries: &[NetAllowEntry]) -> bool {
-    let lifts = |other: &NetAllowEntry| other.decision < entry.decision && other.covers(entry);
-    entries.iter().any(lifts)
 }
 
 fn net_permission_line(pattern: &NetPattern, allow: &NetAllowEntry) -> String {
