@@ -16,11 +16,12 @@ use url::{Host, Url};
 
 use crate::{
     edit::{FsAddition, GrantAddition, NetAddition, NetReachText},
-    fix::{PluginTableText, PolicyContext},
+    fix::PluginTableText,
     folder::{FsAccess, FsEntry, FsMount, find_conflict, fs_entry_toml, normalize_path},
     glob::GlobSet,
     grant::Grant,
     net::{self, entry::NetAllowEntry, pattern::RequestTarget, request_text::request_subject},
+    policy_context::PolicyContext,
     request::FsRequest,
     source::SourceLocation,
 };

@@ -7,10 +7,7 @@
 //! A fix is for the user's own file. It repeats the entries of that file, and none of the
 //! administrator's or a project's file.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write,
-};
+use std::fmt::Write;
 
 use sallyport_contract::{FixRule, PolicyFix};
 
@@ -18,37 +15,13 @@ use crate::{
     capability::CapabilityTable,
     edit::{GrantAddition, NetAddition, NetReachText, SecretAddition, SecretUseText},
     net::{NetPattern, entry::request_entry_toml},
+    policy_context::PolicyContext,
     request::SecretRequest,
     rule_text::RuleText,
-    secret::{SecretName, secret_source_toml},
-    table::{PluginTable, TieredPluginTables},
+    secret::secret_source_toml,
+    table::PluginTable,
     toml_text::{toml_list, toml_string},
 };
-
-/// The basis of a fix: the current policy for one plugin.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PolicyContext {
-    /// The plugin's tables.
-    pub(crate) tables: TieredPluginTables,
-    /// Whether a rule covers all of its tools already; a second one would change nothing.
-    pub(crate) has_covering_rule: bool,
-    /// The secrets that have a source in the policy.
-    pub(crate) secrets: BTreeSet<SecretName>,
-    /// The quotas of scratches: the lowest that any plugin's table states.
-    pub(crate) scratch_quotas: BTreeMap<String, u64>,
-}
-
-impl PolicyContext {
-    /// The effective table of the plugin, from all files.
-    pub(crate) fn effective_table(&self) -> &PluginTable {
-        &self.tables.effective
-    }
-
-    /// The table of the plugin in the user's own file.
-    pub(crate) fn user_table(&self) -> &PluginTable {
-        &self.tables.user
-    }
-}
 
 /// The table of a fix, with every entry as TOML text that can be extended or replaced, and what the
 /// fix adds to it.

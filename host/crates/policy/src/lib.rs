@@ -58,6 +58,7 @@ mod message;
 mod nesting;
 pub mod net;
 pub mod policy;
+mod policy_context;
 pub mod proxy;
 pub mod question;
 pub mod request;

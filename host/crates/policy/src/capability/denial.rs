@@ -13,11 +13,8 @@ use super::{
     table::CapabilityTable,
 };
 use crate::{
-    denial::ReasonAndFix,
-    edit::GrantAddition,
-    fix::{PluginTableText, PolicyContext},
-    grant::Grant,
-    source::SourceLocation,
+    denial::ReasonAndFix, edit::GrantAddition, fix::PluginTableText, grant::Grant,
+    policy_context::PolicyContext, source::SourceLocation,
 };
 
 impl Grant {

@@ -7,7 +7,7 @@ use super::{
     kind::{CapabilityEntry, GrantedEntries, HeldCapability},
     request::requests_for,
 };
-use crate::{fix::PolicyContext, grant_note::GrantNote};
+use crate::{grant_note::GrantNote, policy_context::PolicyContext};
 
 /// The capabilities of one plugin.
 #[derive(Debug, Clone)]

@@ -21,7 +21,6 @@ use crate::{
     document::TomlItem,
     edit::GrantAddition,
     explain::{DecisionExplanation, capability_steps},
-    fix::PolicyContext,
     grant::Grant,
     net::{
         NetPattern, NetPatternError,
@@ -30,6 +29,7 @@ use crate::{
         request_text::url_without_secrets,
     },
     policy::Policy,
+    policy_context::PolicyContext,
     question::PolicyQuestion,
     rule::PolicyRule,
     source::{HintedError, SourceError, SourceLocation},

@@ -12,8 +12,8 @@ use super::{
 use crate::{
     document::TomlItem,
     edit::GrantAddition,
-    fix::PolicyContext,
     grant::Grant,
+    policy_context::PolicyContext,
     source::{HintedError, SourceError, SourceLocation, quoted},
     table::PluginTable,
     tier::PolicyTier,

@@ -15,11 +15,11 @@ use serde_json::{Map, Value};
 use super::{EditError, GrantAddition};
 use crate::{
     document::TomlDocument,
-    fix::PolicyContext,
     folder::FsEntry,
     grant::Grant,
     manifest::Manifest,
     net::entry::NetAllowEntry,
+    policy_context::PolicyContext,
     request::FsRequest,
     table::{PluginTable, TieredPluginTables},
     tier::PolicyTier,

@@ -7,13 +7,14 @@ use sallyport_contract::{Decision, Denial, DenialReason, GrantedScope, Requested
 use url::Url;
 
 use crate::{
-    fix::{self, PolicyContext},
+    fix,
     net::{
         address::is_public_address,
         entry::{NetAllowEntry, never_asks},
         pattern::{NetPattern, RequestTarget},
         request_text::request_subject,
     },
+    policy_context::PolicyContext,
     request::SecretRequest,
     source::SourceLocation,
 };

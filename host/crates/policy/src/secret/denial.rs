@@ -7,7 +7,8 @@ use sallyport_contract::{
 use super::{SecretGrant, SecretName, SecretUse};
 use crate::{
     edit::{GrantAddition, SecretAddition, SecretUseText},
-    fix::{PluginTableText, PolicyContext},
+    fix::PluginTableText,
+    policy_context::PolicyContext,
     request::SecretRequest,
 };
 
