@@ -15,7 +15,7 @@ use sallyport_contract::{
 use url::{Host, Url};
 
 use crate::{
-    edit::{FsAddition, GrantAddition, NetAddition, NetReachText},
+    addition::{FsAddition, GrantAddition, NetAddition, NetReachText},
     fix::PluginTableText,
     folder::{FsAccess, FsEntry, FsMount, find_conflict, fs_entry_toml, normalize_path},
     glob::GlobSet,

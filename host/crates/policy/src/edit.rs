@@ -19,13 +19,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod addition;
 mod brackets;
 mod capability;
 mod diff;
 mod entry;
 mod error;
-mod grant_text;
 mod objection;
 mod removal;
 mod requested;
@@ -36,30 +34,30 @@ use sallyport_contract::PluginName;
 use toml_edit::Item;
 
 pub use self::{
-    addition::{
-        CapabilityAddition, CapabilityPart, FsAddition, GrantAddition, NetAddition, NetReachText,
-        SecretAddition, SecretUseText,
-    },
     diff::{DiffLine, LineChange, diff_lines},
     error::EditError,
-    grant_text::GrantTextError,
     objection::AdditionObjection,
     removal::{RemovalTarget, RuleRemovalTarget, remove_rule, revoke_grant, revoke_shared_limit},
     requested::RequestedGrants,
 };
+pub use crate::addition::{
+    CapabilityAddition, CapabilityPart, FsAddition, GrantAddition, GrantTextError, NetAddition,
+    NetReachText, SecretAddition, SecretUseText,
+};
+
 use self::{
-    addition::{toml_inline_table, toml_key},
-    entry::{ListEntry, canonical_values, list_entries, makes_question_idle, rule_pairs},
+    entry::{ListEntry, list_entries, rule_pairs},
     text_edit::{TextEdit, apply_edits},
     tree::TomlTree,
 };
 use crate::{
     RuleText,
+    addition::{canonical_values, makes_question_idle},
     capability::ValueShape,
     folder::FsAccess,
     policy::Policy,
     secret::{SecretName, secret_source_toml},
-    toml_text::toml_string,
+    toml_text::{toml_inline_table, toml_key, toml_string},
 };
 
 /// The key of the list of rules.

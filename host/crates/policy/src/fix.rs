@@ -12,8 +12,8 @@ use std::fmt::Write;
 use sallyport_contract::{FixRule, PolicyFix};
 
 use crate::{
+    addition::{GrantAddition, NetAddition, NetReachText, SecretAddition, SecretUseText},
     capability::CapabilityTable,
-    edit::{GrantAddition, NetAddition, NetReachText, SecretAddition, SecretUseText},
     net::{NetPattern, entry::request_entry_toml},
     policy_context::PolicyContext,
     request::SecretRequest,

@@ -13,9 +13,9 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use crate::{
+    addition::GrantAddition,
     capability::{Capability, EffectiveCapabilities},
     denial,
-    edit::GrantAddition,
     environment::EnvEntry,
     folder::{FsAccess, FsEntry, FsMount, are_nested},
     glob::GlobSet,

@@ -11,8 +11,8 @@ use sallyport_contract::{
 use url::Url;
 
 use crate::{
+    addition::{GrantAddition, NetAddition, NetReachText, SecretAddition, SecretUseText},
     capability::Capability,
-    edit::{GrantAddition, NetAddition, NetReachText, SecretAddition, SecretUseText},
     fix::sent_secret,
     folder::FsAccess,
     grant::Grant,

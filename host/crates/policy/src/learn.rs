@@ -43,7 +43,8 @@ use url::Url;
 
 use crate::{
     Capability, FsAccess, Grant, Manifest, Policy, RuleText, SecretUse,
-    edit::{self, EditError, GrantAddition, SecretAddition, SecretUseText},
+    addition::{GrantAddition, SecretAddition, SecretUseText},
+    edit::{self, EditError},
 };
 
 /// Most needs that are kept: the operator reads the proposal, and a plugin can ask forever.

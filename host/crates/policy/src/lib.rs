@@ -34,6 +34,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod action_rules;
+mod addition;
 mod argument_names;
 pub mod capability;
 pub mod check;

@@ -12,3 +12,17 @@ pub(crate) fn toml_string(text: &str) -> String {
 pub(crate) fn toml_list(entries: impl Iterator<Item = String>) -> String {
     format!("[{}]", entries.collect::<Vec<_>>().join(", "))
 }
+
+/// Returns a key as TOML.
+pub(crate) fn toml_key(key: &str) -> String {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let bare = !key.is_empty() && key.bytes().all(is_bare);
+    if bare { key.to_owned() } else { toml_string(key) }
+}
+
+/// Returns keys and values as a table in braces.
+pub(crate) fn toml_inline_table(pairs: &[(impl AsRef<str>, String)]) -> String {
+    let pair = |(key, value): &(_, String)| format!("{} = {value}", AsRef::<str>::as_ref(key));
+    let pairs: Vec<_> = pairs.iter().map(pair).collect();
+    format!("{{ {} }}", pairs.join(", "))
+}

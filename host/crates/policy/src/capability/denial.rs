@@ -13,7 +13,7 @@ use super::{
     table::CapabilityTable,
 };
 use crate::{
-    denial::ReasonAndFix, edit::GrantAddition, fix::PluginTableText, grant::Grant,
+    addition::GrantAddition, denial::ReasonAndFix, fix::PluginTableText, grant::Grant,
     policy_context::PolicyContext, source::SourceLocation,
 };
 

@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     Grant,
+    addition::GrantAddition,
     document::{TomlItem, TomlSection},
-    edit::GrantAddition,
     folder::FsEntry,
     grant_note::GrantNote,
     policy::Policy,

@@ -18,8 +18,8 @@ use super::{
     table::CapabilityTable,
 };
 use crate::{
+    addition::GrantAddition,
     document::TomlItem,
-    edit::GrantAddition,
     explain::{DecisionExplanation, capability_steps},
     grant::Grant,
     net::{

@@ -10,8 +10,8 @@ use super::{
     kind::{CapabilityEntry, EntryValue, GrantedEntries, ValueShape, find_redundant_parts},
 };
 use crate::{
+    addition::GrantAddition,
     document::TomlItem,
-    edit::GrantAddition,
     grant::Grant,
     policy_context::PolicyContext,
     source::{HintedError, SourceError, SourceLocation, quoted},

@@ -5,13 +5,16 @@ use toml_edit::Item;
 
 use super::{
     PLUGIN_KEY,
-    addition::{CapabilityAddition, CapabilityPart, GrantAddition, toml_key, toml_setting_value},
-    entry::{list_entries, plain_item},
+    entry::list_entries,
     error::EditError,
     text_edit::TextEdit,
     tree::{TableNode, TomlTree},
 };
-use crate::capability::ValueShape;
+use crate::{
+    addition::{CapabilityAddition, CapabilityPart, GrantAddition, plain_item, toml_setting_value},
+    capability::ValueShape,
+    toml_text::toml_key,
+};
 
 /// Whether a plugin's table denies an addition with `false`: the capability, or its setting. Lists
 /// such as `net` have no such form.

@@ -2,28 +2,17 @@
 
 use std::{ops::Range, path::Path};
 
-use sallyport_contract::Decision;
 use toml_edit::{Item, Table, TableLike, Value};
 
-use super::{
-    addition::{FsAddition, toml_inline_table},
-    error::EditError,
-    removal::trim_trailing_slashes,
-    tree::TomlTree,
-};
+use super::{error::EditError, removal::trim_trailing_slashes, tree::TomlTree};
 use crate::{
-    Capability, RuleText,
+    RuleText,
+    addition::FsAddition,
     capability::{PAGE_RULE_KEY, UrlPattern},
-    document::TomlDocument,
     net::pattern::NetDenyPattern,
-    source::SourceError,
-    table::PluginTable,
-    tier::PolicyTier,
+    toml_text::toml_inline_table,
     tool_pattern::ToolPattern,
 };
-
-/// The home folder when only the form of an entry matters.
-const ANY_HOME: &str = "/home";
 
 /// One entry of a list: of an array, or of an array of tables.
 #[derive(Clone, Copy)]
@@ -148,51 +137,6 @@ pub(super) fn rule_pairs(rule: &RuleText) -> Vec<(&'static str, &str)> {
     pairs.into_iter().filter_map(|(key, text)| Some((key, text?))).collect()
 }
 
-/// Returns the canonical form of a value in a plugin's table: its entries as the policy parser
-/// understands them, regardless of their notation.
-///
-/// # Errors
-///
-/// The value is not valid in a policy.
-pub(super) fn canonical_values(key: &str, value: &str) -> Result<Vec<String>, SourceError> {
-    Ok(parse_values(key, value)?.iter().flat_map(entry_forms).collect())
-}
-
-/// Whether an entry of a `net` list allows all requests of another one without a question, so that
-/// a question about the other would never be asked. Both are TOML.
-pub(super) fn makes_question_idle(entry: &str, asking: &str) -> bool {
-    let allows = |toml: &str| {
-        let tables = parse_values("net", &format!("[{toml}]")).unwrap_or_default();
-        tables.into_iter().flat_map(|table| table.net.allows).collect::<Vec<_>>()
-    };
-    let asking = allows(asking);
-    allows(entry).iter().filter(|entry| entry.decision == Decision::Allow).any(|entry| {
-        asking.iter().any(|asking| asking.decision == Decision::Ask && entry.covers(asking))
-    })
-}
-
-/// Parses a value in a plugin's table, which is in a policy of its own.
-fn parse_values(key: &str, value: &str) -> Result<Vec<PluginTable>, SourceError> {
-    let text = format!("[plugin.p]\n{key} = {value}\n");
-    let home = Some(Path::new(ANY_HOME));
-    TomlDocument::read_with("policy", &text, |root| {
-        root.read_named_items("plugin", |name, table| {
-            PluginTable::from_toml(name, table, home, PolicyTier::User)
-        })
-    })
-}
-
-fn entry_forms(table: &PluginTable) -> Vec<String> {
-    let net = table.net.allows.iter().map(ToString::to_string);
-    let fs = table.fs.iter().map(ToString::to_string);
-    let env = table.env.iter().map(|entry| entry.name.clone());
-    let secrets = table.secrets.iter().map(ToString::to_string);
-    let capabilities = Capability::ALL.into_iter();
-    let capabilities = capabilities.flat_map(|of| table.capabilities.entries_with_text(of));
-    let capabilities = capabilities.map(|(_, text)| text);
-    net.chain(fs).chain(env).chain(secrets).chain(capabilities).collect()
-}
-
 /// Returns a network pattern in canonical form: equal patterns have equal forms.
 pub(super) fn canonical_pattern(text: &str) -> String {
     text.parse::<NetDenyPattern>().map_or_else(|_| text.to_owned(), |pattern| pattern.0.to_string())
@@ -206,9 +150,4 @@ pub(super) fn canonical_tools(text: &str) -> String {
 /// Returns the pattern of a rule about pages in canonical form.
 pub(super) fn canonical_page(text: &str) -> String {
     text.parse::<UrlPattern>().map_or_else(|_| text.to_owned(), |pattern| pattern.to_string())
-}
-
-/// The text of an entry that is a TOML string.
-pub(super) fn plain_item(toml: &str) -> Option<String> {
-    toml.parse::<Value>().ok()?.as_str().map(str::to_owned)
 }

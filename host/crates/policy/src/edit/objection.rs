@@ -12,8 +12,9 @@ use std::{
 use sallyport_contract::text::escape_line;
 use serde_json::{Map, Value};
 
-use super::{EditError, GrantAddition};
+use super::EditError;
 use crate::{
+    addition::GrantAddition,
     document::TomlDocument,
     folder::FsEntry,
     grant::Grant,

@@ -7,13 +7,15 @@ use toml_edit::Item;
 
 use super::{
     LIMITS_KEY, PLUGIN_KEY, RULE_KEY, add_grant,
-    addition::{CapabilityPart, GrantAddition},
     entry::{ListEntry, canonical_page, canonical_pattern, canonical_tools, list_entries},
     error::EditError,
     text_edit::{TextEdit, apply_edits},
     tree::{TableNode, TomlTree},
 };
-use crate::capability::{Capability, PAGE_RULE_KEY, ValueShape};
+use crate::{
+    addition::{CapabilityPart, GrantAddition},
+    capability::{Capability, PAGE_RULE_KEY, ValueShape},
+};
 
 /// Most similar names that an error lists.
 const NEAR_MAX: usize = 3;

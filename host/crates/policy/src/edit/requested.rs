@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
-use super::{FsAddition, GrantAddition, NetAddition, SecretAddition, SecretUseText};
 use crate::{
     UngrantedRequest, UngrantedRequestKind,
+    addition::{FsAddition, GrantAddition, NetAddition, SecretAddition, SecretUseText},
     capability::{RequestedCapability, requests_for},
     fix::sent_secret,
     folder::FsAccess,

@@ -10,7 +10,7 @@ use sallyport_contract::Denial;
 use super::{AdditionResult, PluginRefusals, RefusedAccess, add_or_leave_open, leave_open};
 use crate::{
     FsAccess, FsMount, Grant, Manifest,
-    edit::{FsAddition, GrantAddition},
+    addition::{FsAddition, GrantAddition},
     folder::normalize_path,
 };
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{AdditionResult, PluginRefusals, RefusedAccess, add_or_leave_open};
 use crate::{
     Grant, Manifest, NetPattern,
-    edit::{GrantAddition, NetAddition, NetReachText},
+    addition::{GrantAddition, NetAddition, NetReachText},
     net::{is_public_address, pattern::exact_pattern, request_text::request_subject},
 };
 

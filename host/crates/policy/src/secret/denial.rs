@@ -6,7 +6,7 @@ use sallyport_contract::{
 
 use super::{SecretGrant, SecretName, SecretUse};
 use crate::{
-    edit::{GrantAddition, SecretAddition, SecretUseText},
+    addition::{GrantAddition, SecretAddition, SecretUseText},
     fix::PluginTableText,
     policy_context::PolicyContext,
     request::SecretRequest,

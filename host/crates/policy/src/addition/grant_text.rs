@@ -9,10 +9,8 @@ use sallyport_contract::Decision;
 use toml_edit::{InlineTable, Value};
 
 use super::{
-    addition::{
-        FsAddition, GrantAddition, NetAddition, NetReachText, SecretAddition, SecretUseText,
-    },
-    entry::{canonical_values, plain_item},
+    FsAddition, GrantAddition, NetAddition, NetReachText, SecretAddition, SecretUseText,
+    canonical_values, plain_item,
 };
 use crate::{
     capability::{Capability, ValueShape},

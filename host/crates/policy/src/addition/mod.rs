@@ -1,16 +1,22 @@
 //! Additions to a plugin's table, as policy text.
 
+mod canonical;
+mod grant_text;
+
 use std::{borrow::Cow, fmt};
 
 use sallyport_contract::{Decision, FixGrant};
 use toml_edit::Value;
 
-use super::{entry::canonical_values, error::EditError};
 use crate::{
     capability::{Capability, ValueShape},
     folder::FsAccess,
-    toml_text::{toml_list, toml_string},
+    source::SourceError,
+    toml_text::{toml_inline_table, toml_key, toml_list, toml_string},
 };
+
+pub(crate) use self::canonical::{canonical_values, makes_question_idle, plain_item};
+pub use self::grant_text::GrantTextError;
 
 /// Something to grant to a plugin, in the notation of a policy file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,7 +135,7 @@ type Pairs = Vec<(String, String)>;
 
 impl GrantAddition {
     /// The key of the plugin's table for such additions.
-    pub(super) fn table_key(&self) -> &'static str {
+    pub(crate) fn table_key(&self) -> &'static str {
         match self {
             Self::Net(_) => "net",
             Self::Fs(_) => "fs",
@@ -141,7 +147,7 @@ impl GrantAddition {
     }
 
     /// The value of that key if it contains nothing else.
-    pub(super) fn value_alone(&self) -> String {
+    pub(crate) fn value_alone(&self) -> String {
         match self {
             Self::Limit { key, value } => {
                 toml_inline_table(&[(&toml_key(key), toml_limit_value(value))])
@@ -165,7 +171,7 @@ impl GrantAddition {
     }
 
     /// The keys of the entry as a table; empty for an entry that is plain text.
-    pub(super) fn entry_pairs(&self) -> Pairs {
+    pub(crate) fn entry_pairs(&self) -> Pairs {
         match self {
             Self::Net(net) => net.entry_pairs(),
             Self::Fs(fs) => fs.entry_pairs(),
@@ -180,8 +186,8 @@ impl GrantAddition {
     /// # Errors
     ///
     /// The addition is not valid in a policy.
-    pub(super) fn canonical_entries(&self) -> Result<Vec<String>, EditError> {
-        Ok(canonical_values(self.table_key(), &self.value_alone())?)
+    pub(crate) fn canonical_entries(&self) -> Result<Vec<String>, SourceError> {
+        canonical_values(self.table_key(), &self.value_alone())
     }
 }
 
@@ -418,7 +424,7 @@ impl CapabilityAddition {
 }
 
 /// Returns a boolean or a number as TOML, and anything else as a string.
-pub(super) fn toml_setting_value(value: &str) -> String {
+pub(crate) fn toml_setting_value(value: &str) -> String {
     match value {
         "true" | "false" => value.to_owned(),
         _ => toml_limit_value(value),
@@ -429,18 +435,4 @@ pub(super) fn toml_setting_value(value: &str) -> String {
 fn toml_limit_value(value: &str) -> String {
     let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { value.to_owned() } else { toml_string(value) }
-}
-
-/// Returns a key as TOML.
-pub(super) fn toml_key(key: &str) -> String {
-    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    let bare = !key.is_empty() && key.bytes().all(is_bare);
-    if bare { key.to_owned() } else { toml_string(key) }
-}
-
-/// Returns keys and values as a table in braces.
-pub(super) fn toml_inline_table(pairs: &[(impl AsRef<str>, String)]) -> String {
-    let pair = |(key, value): &(_, String)| format!("{} = {value}", AsRef::<str>::as_ref(key));
-    let pairs: Vec<_> = pairs.iter().map(pair).collect();
-    format!("{{ {} }}", pairs.join(", "))
 }
