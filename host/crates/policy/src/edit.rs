@@ -26,7 +26,6 @@ mod entry;
 mod error;
 mod objection;
 mod removal;
-mod requested;
 mod text_edit;
 mod tree;
 
@@ -38,12 +37,12 @@ pub use self::{
     error::EditError,
     objection::AdditionObjection,
     removal::{RemovalTarget, RuleRemovalTarget, remove_rule, revoke_grant, revoke_shared_limit},
-    requested::RequestedGrants,
 };
 pub use crate::addition::{
     CapabilityAddition, CapabilityPart, FsAddition, GrantAddition, GrantTextError, NetAddition,
     NetReachText, SecretAddition, SecretUseText,
 };
+pub use crate::ungranted::RequestedGrants;
 
 use self::{
     entry::{ListEntry, list_entries, rule_pairs},

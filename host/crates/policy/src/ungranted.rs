@@ -3,6 +3,8 @@
 //! The result is computed here for all its users: the explanation of a call, the check of a policy,
 //! and the plugin lists.
 
+mod requested;
+
 use std::{fmt, path::PathBuf};
 
 use sallyport_contract::text::{escape_line, shell_word};
@@ -16,6 +18,8 @@ use crate::{
     source::SourceLocation,
     table::PluginTable,
 };
+
+pub use self::requested::RequestedGrants;
 
 /// A request of a manifest of which the policy grants nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
+use super::{UngrantedRequest, UngrantedRequestKind};
 use crate::{
-    UngrantedRequest, UngrantedRequestKind,
     addition::{FsAddition, GrantAddition, NetAddition, SecretAddition, SecretUseText},
     capability::{RequestedCapability, requests_for},
     fix::sent_secret,
