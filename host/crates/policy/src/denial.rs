@@ -3,6 +3,8 @@
 //! Each states what was refused, why, and the change to the policy that would allow it, if there is
 //! one.
 
+mod secret;
+
 use std::{
     net::IpAddr,
     path::{Component, Path, PathBuf},
@@ -19,23 +21,94 @@ use crate::{
     fix::PluginTableText,
     folder::{FsAccess, FsEntry, FsMount, find_conflict, fs_entry_toml, normalize_path},
     glob::GlobSet,
-    grant::Grant,
-    net::{self, entry::NetAllowEntry, pattern::RequestTarget, request_text::request_subject},
+    grant::{Grant, NetPermit},
+    net::{
+        address::literal_addresses,
+        entry::{NetAllowEntry, net_entry_toml},
+        pattern::RequestTarget,
+        request_text::request_subject,
+    },
     policy_context::PolicyContext,
     request::FsRequest,
     source::SourceLocation,
 };
 
+use self::secret::secret_denial;
+
 /// The path in a fix when only the operator knows the folder.
 const PLACEHOLDER: &str = "/path/to/folder";
 
+impl Grant {
+    /// Returns the refusal of a request to an address that
+    /// [`allows_address`](crate::NetPermit::allows_address) does not allow.
+    pub fn deny_address(&self, method: &str, url: &Url, addr: IpAddr) -> Denial {
+        address_denial(self.policy_context(), method, url, addr)
+    }
+
+    /// Checks a request before anything is resolved or dialled: method, scheme, host, port, path,
+    /// and the address if the host determines it, as a literal or `localhost` does.
+    ///
+    /// # Errors
+    ///
+    /// The request is not permitted. The refusal states why, and how to lift it.
+    pub fn check_request(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, Denial> {
+        let permit = self.net().check_request(method, url);
+        let permit = permit.map_err(|denial| self.compare_fix(denial))?;
+        let own = literal_addresses(url);
+        match own.first() {
+            Some(addr) if !own.iter().any(|addr| permit.allows_address(*addr)) => {
+                Err(self.deny_address(method, url, *addr))
+            }
+            Some(_) | None => Ok(permit),
+        }
+    }
+
+    /// Returns the refusal of an access to a file, by its guest path.
+    pub fn deny_path(&self, guest_path: &str, wanted: FsAccess) -> Denial {
+        self.compare_fix(path_denial(
+            self.policy_context(),
+            self,
+            &self.manifest_requests().fs,
+            guest_path,
+            wanted,
+        ))
+    }
+
+    /// Returns the fix that grants the files the plugin requests, for a refusal that only
+    /// the plugin saw. `guest_path` is the path it probably accessed, `wanted` the access it needs.
+    ///
+    /// `None` if the plugin has all files that it requests, or requests none.
+    pub fn missing_files_fix(
+        &self,
+        guest_path: Option<&str>,
+        wanted: FsAccess,
+    ) -> Option<PolicyFix> {
+        files_fix(self.policy_context(), self, &self.manifest_requests().fs, guest_path, wanted)
+    }
+
+    /// Returns the refusal of a secret that the plugin tried to read.
+    pub fn deny_secret(&self, name: &str) -> Denial {
+        let requests = &self.manifest_requests().secrets;
+        let denial = secret_denial(self.policy_context(), requests, name);
+        self.compare_fix(denial)
+    }
+
+    /// Notes in a refusal whether its fix grants all that the manifest requests and lacks, so that
+    /// the command for it is short.
+    pub(crate) fn compare_fix(&self, mut denial: Denial) -> Denial {
+        if let Some(fix) = &mut denial.fix {
+            let requested = self.requested_grants().additions;
+            let requested: Vec<_> = requested.iter().map(GrantAddition::to_fix_grant).collect();
+            fix.is_all_requested = !requested.is_empty()
+                && requested.len() == fix.grants.len()
+                && requested.iter().all(|grant| fix.grants.contains(grant));
+        }
+        denial
+    }
+}
+
 /// Returns the refusal of a request whose host name resolved to a forbidden address.
-pub(crate) fn address_denial(
-    policy_context: &PolicyContext,
-    method: &str,
-    url: &Url,
-    addr: IpAddr,
-) -> Denial {
+fn address_denial(policy_context: &PolicyContext, method: &str, url: &Url, addr: IpAddr) -> Denial {
     let address = addr.to_canonical();
     let fix = address_fix(policy_context, method, url, address);
     let is_name = matches!(url.host(), Some(Host::Domain(_)));
@@ -60,7 +133,7 @@ fn address_fix(
     let NetAllowEntry { pattern, decision, .. } = found;
     let own = pattern.host().determined_ranges()?;
     own.iter().find(|range| range.contains(&addr))?;
-    let text = net::entry::net_entry_toml(pattern, &own, *decision);
+    let text = net_entry_toml(pattern, &own, *decision);
     let mut table = PluginTableText::new(policy_context);
     // An entry of the administrator's file stays; the user's own entry is added.
     match policy_context.user_table().net.allows.iter().position(|allow| allow == found) {
@@ -76,7 +149,7 @@ fn address_fix(
 }
 
 /// Returns the refusal of an access to a file.
-pub(crate) fn path_denial(
+fn path_denial(
     policy_context: &PolicyContext,
     grant: &Grant,
     requests: &[FsRequest],
@@ -110,7 +183,7 @@ pub(crate) fn path_denial(
 
 /// Returns the fix that grants a plugin the files it requests, when only the plugin itself noticed
 /// that they are missing. `guest_path` is the path it probably accessed.
-pub(crate) fn files_fix(
+fn files_fix(
     policy_context: &PolicyContext,
     grant: &Grant,
     requests: &[FsRequest],

@@ -5,27 +5,26 @@
 
 mod net_grant;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::{net::IpAddr, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use sallyport_contract::{Denial, PluginName, PolicyFix, text::escape_line};
+use sallyport_contract::{PluginName, text::escape_line};
 use serde_json::{Map, Value};
-use url::Url;
 
 use crate::{
-    addition::GrantAddition,
     capability::{Capability, EffectiveCapabilities},
-    denial,
     environment::EnvEntry,
     folder::{FsAccess, FsEntry, FsMount, are_nested},
     glob::GlobSet,
     grant_note::GrantNote,
     limits::PluginLimits,
     manifest::{Manifest, PluginRole},
-    net::{NetPattern, address::literal_addresses, entry::NetAllowEntry},
+    net::{NetPattern, entry::NetAllowEntry},
     policy_context::PolicyContext,
     request::{FsRequest, PluginRequests},
-    secret::{self, SecretGrant, SecretUse},
+    secret::{SecretGrant, SecretUse},
     source::SourceLocation,
     table::{PluginTable, TieredPluginTables},
     unit::ByteSize,
@@ -247,72 +246,6 @@ impl Grant {
         let is_denied_by_project =
             || self.capabilities.denied_by_project.iter().any(|(of, _)| *of == capability);
         self.has_capability(capability) || is_denied_by_project()
-    }
-
-    /// Returns the refusal of a request to an address that
-    /// [`allows_address`](crate::NetPermit::allows_address) does not allow.
-    pub fn deny_address(&self, method: &str, url: &Url, addr: IpAddr) -> Denial {
-        denial::address_denial(&self.policy_context, method, url, addr)
-    }
-
-    /// Checks a request before anything is resolved or dialled: method, scheme, host, port, path,
-    /// and the address if the host determines it, as a literal or `localhost` does.
-    ///
-    /// # Errors
-    ///
-    /// The request is not permitted. The refusal states why, and how to lift it.
-    pub fn check_request(&self, method: &str, url: &Url) -> Result<NetPermit<'_>, Denial> {
-        let permit = self.net().check_request(method, url);
-        let permit = permit.map_err(|denial| self.compare_fix(denial))?;
-        let own = literal_addresses(url);
-        match own.first() {
-            Some(addr) if !own.iter().any(|addr| permit.allows_address(*addr)) => {
-                Err(self.deny_address(method, url, *addr))
-            }
-            Some(_) | None => Ok(permit),
-        }
-    }
-
-    /// Returns the refusal of an access to a file, by its guest path.
-    pub fn deny_path(&self, guest_path: &str, wanted: FsAccess) -> Denial {
-        self.compare_fix(denial::path_denial(
-            &self.policy_context,
-            self,
-            &self.request.fs,
-            guest_path,
-            wanted,
-        ))
-    }
-
-    /// Returns the fix that grants the files the plugin requests, for a refusal that only
-    /// the plugin saw. `guest_path` is the path it probably accessed, `wanted` the access it needs.
-    ///
-    /// `None` if the plugin has all files that it requests, or requests none.
-    pub fn missing_files_fix(
-        &self,
-        guest_path: Option<&str>,
-        wanted: FsAccess,
-    ) -> Option<PolicyFix> {
-        denial::files_fix(&self.policy_context, self, &self.request.fs, guest_path, wanted)
-    }
-
-    /// Returns the refusal of a secret that the plugin tried to read.
-    pub fn deny_secret(&self, name: &str) -> Denial {
-        let denial = secret::secret_denial(&self.policy_context, &self.request.secrets, name);
-        self.compare_fix(denial)
-    }
-
-    /// Notes in a refusal whether its fix grants all that the manifest requests and lacks, so that
-    /// the command for it is short.
-    pub(crate) fn compare_fix(&self, mut denial: Denial) -> Denial {
-        if let Some(fix) = &mut denial.fix {
-            let requested = self.requested_grants().additions;
-            let requested: Vec<_> = requested.iter().map(GrantAddition::to_fix_grant).collect();
-            fix.is_all_requested = !requested.is_empty()
-                && requested.len() == fix.grants.len()
-                && requested.iter().all(|grant| fix.grants.contains(grant));
-        }
-        denial
     }
 }
 

@@ -4,7 +4,6 @@
 //! host finds a value, and an entry of a plugin's `secrets` list states how the plugin uses it.
 //! Usually the host adds the value to requests to one origin, and the plugin never sees it.
 
-mod denial;
 mod grant;
 mod injection;
 mod source;
@@ -12,9 +11,8 @@ mod source;
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 pub(crate) use self::{
-    denial::{secret_denial, secret_source_toml},
     grant::check_sources,
-    source::SecretEntry,
+    source::{SecretEntry, secret_source_toml},
 };
 pub use self::{
     grant::{SecretGrant, SecretUse},

@@ -132,3 +132,8 @@ fn read_keyring(item: TomlItem<'_>) -> Result<SecretSource, SourceError> {
         Some(_) | None => Err(place.into_hinted_error(&KeyringError { text })),
     }
 }
+
+/// Returns the proposed table for a secret without a source: the system's keyring.
+pub(crate) fn secret_source_toml(name: &SecretName) -> String {
+    format!("[secret.{name}]\nkeyring = \"sallyport/{name}\"\n")
+}

@@ -4,16 +4,16 @@ use sallyport_contract::{
     Denial, DenialReason, DenialSubject, GrantedScope, PolicyFix, RequestedScope,
 };
 
-use super::{SecretGrant, SecretName, SecretUse};
 use crate::{
     addition::{GrantAddition, SecretAddition, SecretUseText},
     fix::PluginTableText,
     policy_context::PolicyContext,
     request::SecretRequest,
+    secret::{SecretGrant, SecretUse, secret_source_toml},
 };
 
 /// Returns the refusal, with the fix that reveals the secret if the manifest requests that.
-pub(crate) fn secret_denial(
+pub(super) fn secret_denial(
     policy_context: &PolicyContext,
     requests: &[SecretRequest],
     name: &str,
@@ -54,9 +54,4 @@ fn reveal_fix(policy_context: &PolicyContext, request: &SecretRequest) -> Option
         fix.toml.push_str(&format!("\n{}", secret_source_toml(name)));
     }
     Some(fix)
-}
-
-/// Returns the proposed table for a secret without a source: the system's keyring.
-pub(crate) fn secret_source_toml(name: &SecretName) -> String {
-    format!("[secret.{name}]\nkeyring = \"sallyport/{name}\"\n")
 }
