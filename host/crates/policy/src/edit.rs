@@ -38,11 +38,14 @@ pub use self::{
     objection::AdditionObjection,
     removal::{RemovalTarget, RuleRemovalTarget, remove_rule, revoke_grant, revoke_shared_limit},
 };
-pub use crate::addition::{
-    CapabilityAddition, CapabilityPart, FsAddition, GrantAddition, GrantTextError, NetAddition,
-    NetReachText, SecretAddition, SecretUseText,
+pub use crate::{
+    addition::{
+        FsAddition, GrantAddition, GrantTextError, NetAddition, NetReachText, SecretAddition,
+        SecretUseText,
+    },
+    capability::{CapabilityAddition, CapabilityPart},
+    ungranted::RequestedGrants,
 };
-pub use crate::ungranted::RequestedGrants;
 
 use self::{
     entry::{ListEntry, list_entries, rule_pairs},

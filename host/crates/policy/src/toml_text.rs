@@ -26,3 +26,17 @@ pub(crate) fn toml_inline_table(pairs: &[(impl AsRef<str>, String)]) -> String {
     let pairs: Vec<_> = pairs.iter().map(pair).collect();
     format!("{{ {} }}", pairs.join(", "))
 }
+
+/// Returns a boolean or a number as TOML, and anything else as a string.
+pub(crate) fn toml_setting_value(value: &str) -> String {
+    match value {
+        "true" | "false" => value.to_owned(),
+        _ => toml_limit_value(value),
+    }
+}
+
+/// Returns a number as TOML, and anything else as a string.
+pub(crate) fn toml_limit_value(value: &str) -> String {
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { value.to_owned() } else { toml_string(value) }
+}

@@ -6,13 +6,14 @@ mod grant_text;
 use std::{borrow::Cow, fmt};
 
 use sallyport_contract::{Decision, FixGrant};
-use toml_edit::Value;
 
 use crate::{
-    capability::{Capability, ValueShape},
+    capability::{Capability, CapabilityAddition, CapabilityPart},
     folder::FsAccess,
     source::SourceError,
-    toml_text::{toml_inline_table, toml_key, toml_list, toml_string},
+    toml_text::{
+        toml_inline_table, toml_key, toml_limit_value, toml_list, toml_setting_value, toml_string,
+    },
 };
 
 pub(crate) use self::canonical::{canonical_values, makes_question_idle, plain_item};
@@ -102,32 +103,6 @@ pub enum SecretUseText {
         /// The value of the header, with `{}` for the secret; `None` is the secret alone.
         format: Option<String>,
     },
-}
-
-/// A capability, or one item of it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CapabilityAddition {
-    /// The capability.
-    pub capability: Capability,
-    /// What is granted of it.
-    pub part: CapabilityPart,
-}
-
-/// What is granted of a capability.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CapabilityPart {
-    /// The capability, switched on.
-    Whole,
-    /// The capability with a setting, which replaces the current one.
-    Setting {
-        /// Its key.
-        key: String,
-        /// Its value, as for a limit.
-        value: String,
-    },
-    /// One entry of its list: a page, a package, a scratch, an address. It is a TOML value, such as
-    /// `"six==1.17.0"` or `{ name = "sandbox" }`.
-    Entry(String),
 }
 
 /// The keys of a table with their values, as TOML.
@@ -252,7 +227,7 @@ impl SecretAddition {
 impl GrantAddition {
     /// Switches a capability on.
     pub fn capability(capability: Capability) -> Self {
-        Self::Capability(CapabilityAddition { capability, part: CapabilityPart::Whole })
+        Self::Capability(CapabilityAddition::whole(capability))
     }
 
     /// Switches a capability on, and states a setting of it.
@@ -261,18 +236,17 @@ impl GrantAddition {
         key: impl Into<String>,
         value: impl Into<String>,
     ) -> Self {
-        let part = CapabilityPart::Setting { key: key.into(), value: value.into() };
-        Self::Capability(CapabilityAddition { capability, part })
+        Self::Capability(CapabilityAddition::setting(capability, key, value))
     }
 
     /// Grants one entry of a capability's list that is plain text: a page, a package, an address.
     pub fn capability_item(capability: Capability, item: &str) -> Self {
-        Self::capability_entry(capability, toml_string(item))
+        Self::Capability(CapabilityAddition::item(capability, item))
     }
 
     /// Grants one entry of a capability's list, written as TOML.
     pub fn capability_entry(capability: Capability, toml: String) -> Self {
-        Self::Capability(CapabilityAddition { capability, part: CapabilityPart::Entry(toml) })
+        Self::Capability(CapabilityAddition::entry(capability, toml))
     }
 
     /// Grants one entry of a capability's list that is a table. Values are written as for a limit.
@@ -382,57 +356,4 @@ impl fmt::Display for GrantAddition {
             },
         }
     }
-}
-
-impl CapabilityAddition {
-    /// The name of the entry, if one is granted: a page, a package, a scratch, an address.
-    pub(crate) fn item_name(&self) -> Option<String> {
-        let CapabilityPart::Entry(entry) = &self.part else { return None };
-        let value = entry.parse::<Value>().ok()?;
-        let key = self.capability.kind().item_key();
-        let in_table = || value.as_inline_table()?.get(key)?.as_str();
-        value.as_str().or_else(in_table).map(str::to_owned)
-    }
-
-    fn value_alone(&self) -> String {
-        match (&self.part, self.capability.kind().shape()) {
-            (CapabilityPart::Entry(entry), ValueShape::List(_)) => format!("[{entry}]"),
-            (CapabilityPart::Entry(entry), ValueShape::Table(list)) => {
-                toml_inline_table(&[(list, format!("[{entry}]"))])
-            }
-            (_, _) => self.entry_toml(),
-        }
-    }
-
-    fn entry_toml(&self) -> String {
-        match &self.part {
-            CapabilityPart::Whole => "true".to_owned(),
-            CapabilityPart::Setting { key, value } => {
-                toml_inline_table(&[(&toml_key(key), toml_setting_value(value))])
-            }
-            CapabilityPart::Entry(entry) => entry.clone(),
-        }
-    }
-
-    fn entry_pairs(&self) -> Pairs {
-        let CapabilityPart::Entry(entry) = &self.part else { return Vec::new() };
-        let value = entry.parse::<Value>().ok();
-        let table = value.as_ref().and_then(Value::as_inline_table);
-        let pairs = table.into_iter().flatten();
-        pairs.map(|(key, value)| (toml_key(key), value.to_string().trim().to_owned())).collect()
-    }
-}
-
-/// Returns a boolean or a number as TOML, and anything else as a string.
-pub(crate) fn toml_setting_value(value: &str) -> String {
-    match value {
-        "true" | "false" => value.to_owned(),
-        _ => toml_limit_value(value),
-    }
-}
-
-/// Returns a number as TOML, and anything else as a string.
-fn toml_limit_value(value: &str) -> String {
-    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number { value.to_owned() } else { toml_string(value) }
 }

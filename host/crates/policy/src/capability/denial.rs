@@ -6,11 +6,8 @@
 use sallyport_contract::{Denial, DenialReason, DenialSubject, PluginName, PolicyFix};
 
 use super::{
-    Capability, RequestedCapability,
-    kind::{CapabilityEntry, ValueShape},
-    request::requests_for,
-    settings::CapabilitySettings,
-    table::CapabilityTable,
+    Capability, RequestedCapability, kind::CapabilityEntry, request::requests_for,
+    settings::CapabilitySettings, table::CapabilityTable,
 };
 use crate::{
     addition::GrantAddition, denial::ReasonAndFix, fix::PluginTableText, grant::Grant,
@@ -46,7 +43,8 @@ impl Grant {
         let is_harmless = !self.can_change_or_leak() && kind.danger().is_none();
         let new = kind.missing_entries(context.effective_table(), requests);
         let add = |table: &mut CapabilityTable| table.entries_mut(of).extend(new.clone());
-        let fix = changed_table_fix(context, is_harmless, of.additions_for(&new), &add);
+        let additions = of.additions_for(&new).into_iter().map(GrantAddition::Capability);
+        let fix = changed_table_fix(context, is_harmless, additions.collect(), &add);
         (not_granted(of), fix.filter(|_| !new.is_empty()))
     }
 }
@@ -79,21 +77,6 @@ pub(super) fn not_requested(capability: Capability) -> DenialReason {
 /// The reason of a refusal of a capability that the policy does not grant.
 pub(super) fn not_granted(capability: Capability) -> DenialReason {
     DenialReason::NotGranted { capability: Some(capability.as_str().to_owned()) }
-}
-
-impl Capability {
-    /// The additions that grant these entries of it.
-    pub(crate) fn additions_for(self, entries: &[CapabilityEntry]) -> Vec<GrantAddition> {
-        match self.kind().shape() {
-            ValueShape::Switch | ValueShape::Table(_) => vec![GrantAddition::capability(self)],
-            ValueShape::List(_) => {
-                let addition = |entry: &CapabilityEntry| {
-                    GrantAddition::capability_entry(self, entry.to_toml())
-                };
-                entries.iter().map(addition).collect()
-            }
-        }
-    }
 }
 
 /// Returns the fix that makes the additions. `change` makes them in the user's table, and there is

@@ -7,6 +7,7 @@
 //! The list at the end of this file names them all. Each one is a module that implements
 //! `CapabilityKind`.
 
+mod addition;
 mod denial;
 mod effective;
 mod kind;
@@ -27,13 +28,8 @@ mod ui;
 
 use std::fmt;
 
-pub(crate) use self::{
-    effective::EffectiveCapabilities,
-    kind::{CapabilityKind, HeldCapability, ValueShape},
-    request::{read_capability_requests, requests_for},
-    table::CapabilityTable,
-};
 pub use self::{
+    addition::{CapabilityAddition, CapabilityPart},
     listen::{ListenAddress, ListenGrant, ListenKind},
     notify::*,
     open_url::*,
@@ -44,6 +40,12 @@ pub use self::{
     scratch::*,
     state::*,
     ui::*,
+};
+pub(crate) use self::{
+    effective::EffectiveCapabilities,
+    kind::{CapabilityKind, HeldCapability, ValueShape},
+    request::{read_capability_requests, requests_for},
+    table::CapabilityTable,
 };
 
 impl Capability {

@@ -11,9 +11,9 @@ use super::{
     tree::{TableNode, TomlTree},
 };
 use crate::{
-    addition::{CapabilityAddition, CapabilityPart, GrantAddition, plain_item, toml_setting_value},
-    capability::ValueShape,
-    toml_text::toml_key,
+    addition::{GrantAddition, plain_item},
+    capability::{CapabilityAddition, CapabilityPart, ValueShape},
+    toml_text::{toml_key, toml_setting_value},
 };
 
 /// Whether a plugin's table denies an addition with `false`: the capability, or its setting. Lists

@@ -13,8 +13,8 @@ use super::{
     tree::{TableNode, TomlTree},
 };
 use crate::{
-    addition::{CapabilityPart, GrantAddition},
-    capability::{Capability, PAGE_RULE_KEY, ValueShape},
+    addition::GrantAddition,
+    capability::{Capability, CapabilityPart, PAGE_RULE_KEY, ValueShape},
 };
 
 /// Most similar names that an error lists.

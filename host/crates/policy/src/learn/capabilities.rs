@@ -21,5 +21,6 @@ pub(crate) fn capability_additions(
     if let Some((_, Some(flag))) = refusal {
         return Ok(vec![GrantAddition::capability_setting(of, flag, "true")]);
     }
-    Ok(of.additions_for(&kind.missing_entries(grant.table(), &requests)))
+    let additions = of.additions_for(&kind.missing_entries(grant.table(), &requests));
+    Ok(additions.into_iter().map(GrantAddition::Capability).collect())
 }

@@ -131,7 +131,9 @@ impl Grant {
         }
         match kind.missing_entries(self.table(), &requests) {
             missing if missing.is_empty() || kind.is_operators_choice() => Vec::new(),
-            missing => of.additions_for(&missing),
+            missing => {
+                of.additions_for(&missing).into_iter().map(GrantAddition::Capability).collect()
+            }
         }
     }
 }
