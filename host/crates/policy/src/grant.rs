@@ -84,8 +84,8 @@ impl Grant {
         let fs = effective_mounts(&table.fs, &request.fs, &mut notes);
         let env = effective_env(table, request, &mut notes);
         let secrets = effective_secrets(table, request, &mut notes);
-        let capabilities =
-            EffectiveCapabilities::new(&policy_context, &request.capabilities, &mut notes);
+        let requested: Vec<_> = request.capabilities.iter().map(|one| &one.requested).collect();
+        let capabilities = EffectiveCapabilities::new(&policy_context, &requested, &mut notes);
         let request = request.clone();
         Self {
             limits,

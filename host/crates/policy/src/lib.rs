@@ -105,7 +105,7 @@ pub use net::{
 pub use policy::{Policy, PolicyFile};
 pub use proxy::{ProxyAddress, ProxyTable};
 pub use question::{LoginGroups, PolicyQuestion};
-pub use request::PluginRequests;
+pub use request::{CapabilityRequest, PluginRequests};
 pub use rule::{RuleExampleResult, RuleMatch};
 pub use rule_text::RuleText;
 pub use secret::{SecretGrant, SecretHeader, SecretInjection, SecretName, SecretSource, SecretUse};

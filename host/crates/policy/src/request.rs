@@ -1,11 +1,13 @@
 //! The requests of a manifest. Each has a reason, for the user who decides about it.
 
+mod capability;
+
 use std::{fmt, path::PathBuf};
 
 use serde_json::{Map, Value};
 
 use crate::{
-    capability::{Capability, CapabilityRequest, RequestedCapability, read_capability_requests},
+    capability::{Capability, RequestedCapability},
     document::{TomlItem, TomlSection},
     environment::read_env_name,
     folder::{FsAccess, FsEntry, read_path},
@@ -14,6 +16,10 @@ use crate::{
     settings::SettingsSchema,
     source::{HintedError, SourceError, nearest_match, quoted},
 };
+
+pub use self::capability::CapabilityRequest;
+use self::capability::read_capability_requests;
+pub(crate) use self::capability::requests_for;
 
 /// All requests of a plugin. The plugin gets none of them unless a policy grants it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -232,7 +238,7 @@ impl SecretRequest {
     }
 }
 
-pub(crate) fn read_reason(section: &mut TomlSection<'_>) -> Result<String, SourceError> {
+fn read_reason(section: &mut TomlSection<'_>) -> Result<String, SourceError> {
     section.read_required("why", TomlItem::read_nonblank_string)
 }
 

@@ -6,12 +6,12 @@
 use sallyport_contract::{Denial, DenialReason, DenialSubject, PluginName, PolicyFix};
 
 use super::{
-    Capability, RequestedCapability, kind::CapabilityEntry, request::requests_for,
-    settings::CapabilitySettings, table::CapabilityTable,
+    Capability, RequestedCapability, kind::CapabilityEntry, settings::CapabilitySettings,
+    table::CapabilityTable,
 };
 use crate::{
     addition::GrantAddition, denial::ReasonAndFix, fix::PluginTableText, grant::Grant,
-    policy_context::PolicyContext, source::SourceLocation,
+    policy_context::PolicyContext, request::requests_for, source::SourceLocation,
 };
 
 impl Grant {

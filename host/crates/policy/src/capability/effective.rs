@@ -3,9 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Capability, CapabilityRequest, RequestedCapability,
+    Capability, RequestedCapability,
     kind::{CapabilityEntry, GrantedEntries, HeldCapability},
-    request::requests_for,
 };
 use crate::{grant_note::GrantNote, policy_context::PolicyContext};
 
@@ -23,14 +22,16 @@ impl EffectiveCapabilities {
     /// entries that nothing requests.
     pub(crate) fn new(
         policy_context: &Arc<PolicyContext>,
-        requests: &[CapabilityRequest],
+        all_requests: &[&RequestedCapability],
         notes: &mut Vec<GrantNote>,
     ) -> Self {
-        note_repeated_requests(requests, notes);
+        note_repeated_requests(all_requests, notes);
         let table = &policy_context.effective_table().capabilities;
         let mut effective = Self { held: BTreeMap::new(), denied_by_project: Vec::new() };
         for of in Capability::ALL {
-            let (kind, requests) = (of.kind(), requests_for(requests, of));
+            let kind = of.kind();
+            let requests = all_requests.iter().copied().filter(|request| request.capability == of);
+            let requests: Vec<&RequestedCapability> = requests.collect();
             let (requested, unrequested): (Vec<&CapabilityEntry>, Vec<_>) =
                 table.grants(of).partition(|entry| is_requested(of, entry, &requests));
             notes.extend(unrequested.into_iter().map(|entry| {
@@ -88,11 +89,10 @@ fn is_requested(
     requests.iter().any(|request| of.kind().is_about(entry, request.detail.as_deref()))
 }
 
-fn note_repeated_requests(requests: &[CapabilityRequest], notes: &mut Vec<GrantNote>) {
+fn note_repeated_requests(requests: &[&RequestedCapability], notes: &mut Vec<GrantNote>) {
     for (index, request) in requests.iter().enumerate() {
-        let same = |other: &&CapabilityRequest| other.requested == request.requested;
-        if requests[..index].iter().filter(same).count() == 1 {
-            notes.push(format!("the manifest requests twice to {}", request.requested).into());
+        if requests[..index].iter().filter(|other| *other == request).count() == 1 {
+            notes.push(format!("the manifest requests twice to {request}").into());
         }
     }
 }

@@ -35,7 +35,7 @@ pub use self::{
     open_url::*,
     packages::*,
     process::*,
-    request::{CapabilityRequest, RequestedCapability},
+    request::RequestedCapability,
     schedule::*,
     scratch::*,
     state::*,
@@ -44,8 +44,7 @@ pub use self::{
 pub(crate) use self::{
     effective::EffectiveCapabilities,
     kind::{CapabilityKind, HeldCapability, ValueShape},
-    request::{read_capability_requests, requests_for},
-    table::CapabilityTable,
+    table::{CapabilityTable, read_bounded_list},
 };
 
 impl Capability {

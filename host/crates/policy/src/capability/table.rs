@@ -152,7 +152,7 @@ impl CapabilityTable {
 }
 
 /// Reads a list of a bounded length.
-pub(super) fn read_bounded_list<'d, T>(
+pub(crate) fn read_bounded_list<'d, T>(
     item: TomlItem<'d>,
     most: usize,
     read: impl FnMut(TomlItem<'d>) -> Result<T, SourceError>,

@@ -2,7 +2,7 @@
 
 use sallyport_contract::Denial;
 
-use crate::{Capability, Grant, addition::GrantAddition, capability::requests_for};
+use crate::{Capability, Grant, addition::GrantAddition, request::requests_for};
 
 /// The additions that grant a capability, unless the plugin holds it.
 pub(crate) fn capability_additions(

@@ -8,11 +8,12 @@ use std::path::Path;
 use super::{UngrantedRequest, UngrantedRequestKind};
 use crate::{
     addition::{FsAddition, GrantAddition, NetAddition, SecretAddition, SecretUseText},
-    capability::{RequestedCapability, requests_for},
+    capability::RequestedCapability,
     fix::sent_secret,
     folder::FsAccess,
     grant::Grant,
     net::NetPattern,
+    request::requests_for,
 };
 
 /// What a plugin requests and the policy does not grant it.
