@@ -41,7 +41,8 @@ impl Grant {
             return (reason, flag.and_then(|flag| fix_with_flag(context, of, flag)));
         }
         let is_harmless = !self.can_change_or_leak() && kind.danger().is_none();
-        let new = kind.missing_entries(context.effective_table(), requests);
+        let table = context.effective_table();
+        let new = kind.missing_entries(&table.capabilities, &table.fs, requests);
         let add = |table: &mut CapabilityTable| table.entries_mut(of).extend(new.clone());
         let additions = of.additions_for(&new).into_iter().map(GrantAddition::Capability);
         let fix = changed_table_fix(context, is_harmless, additions.collect(), &add);

@@ -23,7 +23,6 @@ use crate::{
     policy_context::PolicyContext,
     question::PolicyQuestion,
     source::{SourceError, SourceLocation},
-    table::PluginTable,
     tier::PolicyTier,
     verdict::PolicyVerdict,
 };
@@ -148,10 +147,12 @@ pub(crate) trait CapabilityKind: Sync {
     ) {
     }
 
-    /// The entries that grant what the requests ask for and the table lacks.
+    /// The entries that grant what the requests ask for and the table lacks. They do not conflict
+    /// with the plugin's folders.
     fn missing_entries(
         &self,
-        _table: &PluginTable,
+        _table: &CapabilityTable,
+        _folders: &[FsEntry],
         _requests: &[&RequestedCapability],
     ) -> Vec<CapabilityEntry> {
         vec![CapabilityEntry::proposed(CapabilitySettings::new(self.settings()))]

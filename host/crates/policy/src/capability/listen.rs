@@ -27,7 +27,6 @@ use crate::{
         pattern::{refuse_extras, split_port},
     },
     source::{HintedError, SourceError, SourceLocation, quoted},
-    table::PluginTable,
     tier::PolicyTier,
     toml_text::toml_string,
 };
@@ -392,10 +391,11 @@ impl CapabilityKind for Listen {
     /// A loopback address for each kind that is requested and not held.
     fn missing_entries(
         &self,
-        table: &PluginTable,
+        table: &CapabilityTable,
+        _folders: &[FsEntry],
         requests: &[&RequestedCapability],
     ) -> Vec<CapabilityEntry> {
-        let known = entry_values(table.capabilities.grants(Capability::Listen));
+        let known = entry_values(table.grants(Capability::Listen));
         let mut kinds: Vec<ListenKind> = known.map(|entry: &ListenGrant| entry.kind).collect();
         let mut new = Vec::new();
         let requested = requests.iter().filter_map(|request| request.detail.as_deref());

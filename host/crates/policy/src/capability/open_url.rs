@@ -21,6 +21,7 @@ use crate::{
     addition::GrantAddition,
     document::TomlItem,
     explain::{DecisionExplanation, capability_steps},
+    folder::FsEntry,
     grant::Grant,
     net::{
         NetPattern, NetPatternError,
@@ -33,7 +34,6 @@ use crate::{
     question::PolicyQuestion,
     rule::PolicyRule,
     source::{HintedError, SourceError, SourceLocation},
-    table::PluginTable,
     tier::PolicyTier,
     toml_text::{toml_list, toml_string},
     verdict::{DecidedAccess, PolicyVerdict},
@@ -250,7 +250,8 @@ impl CapabilityKind for OpenUrl {
 
     fn missing_entries(
         &self,
-        _table: &PluginTable,
+        _table: &CapabilityTable,
+        _folders: &[FsEntry],
         _requests: &[&RequestedCapability],
     ) -> Vec<CapabilityEntry> {
         let place = SourceLocation::unwritten();

@@ -8,14 +8,15 @@ use super::{
     Capability, CapabilityKind, HeldCapability, RequestedCapability,
     denial::{action_subject, changed_table_fix, denied_by, not_granted, not_requested},
     kind::{CapabilityEntry, EntryValue, GrantedEntries, ValueShape, find_redundant_parts},
+    table::CapabilityTable,
 };
 use crate::{
     addition::GrantAddition,
     document::TomlItem,
+    folder::FsEntry,
     grant::Grant,
     policy_context::PolicyContext,
     source::{HintedError, SourceError, SourceLocation, quoted},
-    table::PluginTable,
     tier::PolicyTier,
     toml_text::toml_string,
 };
@@ -189,7 +190,8 @@ impl CapabilityKind for Packages {
     /// Only the refusal of a package knows which one to grant.
     fn missing_entries(
         &self,
-        _table: &PluginTable,
+        _table: &CapabilityTable,
+        _folders: &[FsEntry],
         _requests: &[&RequestedCapability],
     ) -> Vec<CapabilityEntry> {
         Vec::new()

@@ -16,7 +16,6 @@ use crate::{
     grant::Grant,
     limits::read_in_range,
     source::{SourceError, SourceLocation, quoted},
-    table::PluginTable,
     tier::PolicyTier,
     toml_text::toml_string,
     unit::ByteSize,
@@ -152,12 +151,12 @@ impl CapabilityKind for Scratch {
     /// The requested scratches that no file grants, each with a free mount.
     fn missing_entries(
         &self,
-        table: &PluginTable,
+        table: &CapabilityTable,
+        folders: &[FsEntry],
         requests: &[&RequestedCapability],
     ) -> Vec<CapabilityEntry> {
-        let known: Vec<&ScratchEntry> =
-            entry_values(table.capabilities.grants(Capability::Scratch)).collect();
-        let folders = table.fs.iter().map(|entry| entry.mount.guest.clone());
+        let known: Vec<&ScratchEntry> = entry_values(table.grants(Capability::Scratch)).collect();
+        let folders = folders.iter().map(|entry| entry.mount.guest.clone());
         let scratches = known.iter().map(|entry| entry.mount.clone());
         let mut taken: Vec<String> = folders.chain(scratches).collect();
         let mut names: Vec<&str> = known.iter().map(|entry| entry.name.as_str()).collect();

@@ -21,6 +21,8 @@ pub(crate) fn capability_additions(
     if let Some((_, Some(flag))) = refusal {
         return Ok(vec![GrantAddition::capability_setting(of, flag, "true")]);
     }
-    let additions = of.additions_for(&kind.missing_entries(grant.table(), &requests));
+    let table = grant.table();
+    let missing = kind.missing_entries(&table.capabilities, &table.fs, &requests);
+    let additions = of.additions_for(&missing);
     Ok(additions.into_iter().map(GrantAddition::Capability).collect())
 }

@@ -130,7 +130,8 @@ impl Grant {
         if let Some(setting) = kind.requested_setting(&requests) {
             return vec![GrantAddition::capability_setting(of, setting, "true")];
         }
-        match kind.missing_entries(self.table(), &requests) {
+        let table = self.table();
+        match kind.missing_entries(&table.capabilities, &table.fs, &requests) {
             missing if missing.is_empty() || kind.is_operators_choice() => Vec::new(),
             missing => {
                 of.additions_for(&missing).into_iter().map(GrantAddition::Capability).collect()
