@@ -3,6 +3,7 @@
 //! Each states what was refused, why, and the change to the policy that would allow it, if there is
 //! one.
 
+mod capability;
 mod secret;
 
 use std::{
@@ -265,7 +266,7 @@ fn folder_addition(path: &str, mount: &FsMount) -> GrantAddition {
 }
 
 /// The reason of a refusal, and the change that would lift it.
-pub(crate) type ReasonAndFix = (DenialReason, Option<PolicyFix>);
+type ReasonAndFix = (DenialReason, Option<PolicyFix>);
 
 fn entry_containing_path<'g>(entries: &'g [FsEntry], path: &Path) -> Option<&'g FsEntry> {
     entries.iter().find(|entry| path.starts_with(&entry.mount.guest))

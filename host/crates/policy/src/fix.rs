@@ -9,11 +9,11 @@
 
 use std::fmt::Write;
 
-use sallyport_contract::{FixRule, PolicyFix};
+use sallyport_contract::{FixRule, PluginName, PolicyFix};
 
 use crate::{
     addition::{GrantAddition, NetAddition, NetReachText, SecretAddition, SecretUseText},
-    capability::CapabilityTable,
+    capability::{CapabilityAddition, CapabilityContext, CapabilityTable},
     net::{NetPattern, entry::request_entry_toml},
     policy_context::PolicyContext,
     request::SecretRequest,
@@ -84,6 +84,38 @@ impl<'g> PluginTableText<'g> {
             let _ = writeln!(text, "limits = {limits}");
         }
         text
+    }
+}
+
+impl CapabilityContext for PolicyContext {
+    fn plugin(&self) -> &PluginName {
+        &self.effective_table().plugin
+    }
+
+    fn capabilities(&self) -> &CapabilityTable {
+        &self.effective_table().capabilities
+    }
+
+    fn scratch_quota(&self, name: &str) -> Option<u64> {
+        self.scratch_quotas.get(name).copied()
+    }
+
+    fn changed_table_fix(
+        &self,
+        is_harmless: bool,
+        additions: Vec<CapabilityAddition>,
+        change: &dyn Fn(&mut CapabilityTable),
+    ) -> Option<PolicyFix> {
+        let mut joined = self.effective_table().capabilities.clone();
+        change(&mut joined);
+        joined.check_conflicts(&self.effective_table().fs).ok()?;
+        let mut table = PluginTableText::new(self);
+        change(&mut table.capabilities);
+        if !table.capabilities.is_within_limits() {
+            return None;
+        }
+        table.additions = additions.into_iter().map(GrantAddition::Capability).collect();
+        Some(table.into_fix(!is_harmless))
     }
 }
 

@@ -14,7 +14,7 @@ use sallyport_contract::{PluginName, text::escape_line};
 use serde_json::{Map, Value};
 
 use crate::{
-    capability::{Capability, EffectiveCapabilities},
+    capability::{Capability, CapabilityContext, EffectiveCapabilities},
     environment::EnvEntry,
     folder::{FsAccess, FsEntry, FsMount, are_nested},
     glob::GlobSet,
@@ -85,7 +85,11 @@ impl Grant {
         let env = effective_env(table, request, &mut notes);
         let secrets = effective_secrets(table, request, &mut notes);
         let requested: Vec<_> = request.capabilities.iter().map(|one| &one.requested).collect();
-        let capabilities = EffectiveCapabilities::new(&policy_context, &requested, &mut notes);
+        let capabilities = EffectiveCapabilities::new(
+            &capability_context(&policy_context),
+            &requested,
+            &mut notes,
+        );
         let request = request.clone();
         Self {
             limits,
@@ -112,7 +116,11 @@ impl Grant {
             request: PluginRequests::empty(),
             env: Vec::new(),
             secrets: Vec::new(),
-            capabilities: EffectiveCapabilities::new(&self.policy_context, &[], &mut Vec::new()),
+            capabilities: EffectiveCapabilities::new(
+                &capability_context(&self.policy_context),
+                &[],
+                &mut Vec::new(),
+            ),
             notes: Vec::new(),
         }
     }
@@ -247,6 +255,11 @@ impl Grant {
             || self.capabilities.denied_by_project.iter().any(|(of, _)| *of == capability);
         self.has_capability(capability) || is_denied_by_project()
     }
+}
+
+/// The policy for the plugin, as its capabilities see it.
+fn capability_context(policy_context: &Arc<PolicyContext>) -> Arc<dyn CapabilityContext> {
+    Arc::<PolicyContext>::clone(policy_context)
 }
 
 /// The roles without effect: the manifest does not request the capability that they need.

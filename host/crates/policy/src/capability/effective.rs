@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Capability, RequestedCapability,
+    Capability, CapabilityContext, RequestedCapability,
     kind::{CapabilityEntry, GrantedEntries, HeldCapability},
 };
-use crate::{grant_note::GrantNote, policy_context::PolicyContext};
+use crate::grant_note::GrantNote;
 
 /// The capabilities of one plugin.
 #[derive(Debug, Clone)]
@@ -21,12 +21,12 @@ impl EffectiveCapabilities {
     /// Returns the capabilities that are both requested and granted. Notes repeated requests, and
     /// entries that nothing requests.
     pub(crate) fn new(
-        policy_context: &Arc<PolicyContext>,
+        context: &Arc<dyn CapabilityContext>,
         all_requests: &[&RequestedCapability],
         notes: &mut Vec<GrantNote>,
     ) -> Self {
         note_repeated_requests(all_requests, notes);
-        let table = &policy_context.effective_table().capabilities;
+        let table = context.capabilities();
         let mut effective = Self { held: BTreeMap::new(), denied_by_project: Vec::new() };
         for of in Capability::ALL {
             let kind = of.kind();
@@ -45,11 +45,11 @@ impl EffectiveCapabilities {
             }
             let granted = if is_denied { &[][..] } else { &requested };
             let (requests, entries) = (&requests, granted);
-            let held = kind.hold(&GrantedEntries { policy_context, requests, entries });
+            let held = kind.hold(&GrantedEntries { context, requests, entries });
             effective.held.extend(held.map(|held| (of, held)));
             if table.is_denied_only_by_project(of)
                 && let Some(withheld) =
-                    kind.hold(&GrantedEntries { policy_context, requests, entries: &requested })
+                    kind.hold(&GrantedEntries { context, requests, entries: &requested })
                 && !withheld.lines.is_empty()
             {
                 effective.denied_by_project.push((of, withheld.danger));

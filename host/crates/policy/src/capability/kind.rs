@@ -9,7 +9,7 @@ use std::{any::Any, fmt, sync::Arc};
 use sallyport_contract::{Denial, DenialReason, GrantedScope};
 
 use super::{
-    RequestedCapability,
+    CapabilityContext, RequestedCapability,
     settings::{CapabilitySettings, SettingSpec},
     table::CapabilityTable,
 };
@@ -20,7 +20,6 @@ use crate::{
     folder::FsEntry,
     grant_note::GrantNote,
     policy::Policy,
-    policy_context::PolicyContext,
     question::PolicyQuestion,
     source::{SourceError, SourceLocation},
     tier::PolicyTier,
@@ -241,7 +240,7 @@ pub(crate) trait CapabilityKind: Sync {
 
 /// What a plugin requests of a capability, and the entries about it that grant something.
 pub(crate) struct GrantedEntries<'g> {
-    pub(crate) policy_context: &'g Arc<PolicyContext>,
+    pub(crate) context: &'g Arc<dyn CapabilityContext>,
     pub(crate) requests: &'g [&'g RequestedCapability],
     pub(crate) entries: &'g [&'g CapabilityEntry],
 }

@@ -8,6 +8,7 @@
 //! `CapabilityKind`.
 
 mod addition;
+mod context;
 mod denial;
 mod effective;
 mod kind;
@@ -42,8 +43,11 @@ pub use self::{
     ui::*,
 };
 pub(crate) use self::{
+    context::CapabilityContext,
+    denial::{action_subject, denied_by, not_granted, not_requested},
     effective::EffectiveCapabilities,
-    kind::{CapabilityKind, HeldCapability, ValueShape},
+    kind::{CapabilityEntry, CapabilityKind, HeldCapability, ValueShape},
+    settings::CapabilitySettings,
     table::{CapabilityTable, read_bounded_list},
 };
 

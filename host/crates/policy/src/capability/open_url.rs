@@ -10,8 +10,9 @@ use sallyport_contract::{
 use url::Url;
 
 use super::{
-    Capability, CapabilityKind, HeldCapability, RequestedCapability,
-    denial::{action_subject, changed_table_fix},
+    Capability, CapabilityAddition, CapabilityContext, CapabilityKind, HeldCapability,
+    RequestedCapability,
+    denial::action_subject,
     kind::{
         CapabilityEntry, EntryValue, GrantedEntries, ValueShape, entry_values, find_redundant_parts,
     },
@@ -30,7 +31,6 @@ use crate::{
         request_text::url_without_secrets,
     },
     policy::Policy,
-    policy_context::PolicyContext,
     question::PolicyQuestion,
     rule::PolicyRule,
     source::{HintedError, SourceError, SourceLocation},
@@ -57,7 +57,7 @@ const PATTERNS_MAX: usize = 1000;
 /// The pages that one plugin may open.
 #[derive(Debug, Clone)]
 pub struct OpenUrlGrant {
-    policy_context: Arc<PolicyContext>,
+    context: Arc<dyn CapabilityContext>,
     entries: Vec<OpenUrlEntry>,
 }
 
@@ -242,10 +242,9 @@ impl CapabilityKind for OpenUrl {
         lines.dedup();
         let is_unasked = entries.iter().any(|entry| entry.decision == Decision::Allow);
         let danger = is_unasked.then_some("open pages unasked");
-        let policy_context = Arc::clone(granted.policy_context);
+        let context = Arc::clone(granted.context);
         let is_held = !entries.is_empty();
-        is_held
-            .then(|| HeldCapability::new(OpenUrlGrant { policy_context, entries }, lines, danger))
+        is_held.then(|| HeldCapability::new(OpenUrlGrant { context, entries }, lines, danger))
     }
 
     fn missing_entries(
@@ -406,9 +405,8 @@ impl OpenUrlGrant {
 
     /// The entry that allows a page to be opened.
     pub(crate) fn find_permitting_entry(&self, url: &Url) -> Result<&OpenUrlEntry, Denial> {
-        let deny = |reason: DenialReason| {
-            Denial::new(page_subject(&self.policy_context.effective_table().plugin, url), reason)
-        };
+        let deny =
+            |reason: DenialReason| Denial::new(page_subject(self.context.plugin(), url), reason);
         if let Err(error) = check_url_form(url) {
             return Err(deny(error.to_string().into()));
         }
@@ -430,8 +428,8 @@ impl OpenUrlGrant {
             let entries = table.entries_mut(of);
             entries.splice(..entries.len().min(1), [CapabilityEntry::proposed(entry)]);
         };
-        let additions = vec![GrantAddition::capability_item(of, &pattern.to_string())];
-        changed_table_fix(&self.policy_context, true, additions, &add)
+        let additions = vec![CapabilityAddition::item(of, &pattern.to_string())];
+        self.context.changed_table_fix(true, additions, &add)
     }
 }
 

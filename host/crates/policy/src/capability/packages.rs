@@ -5,8 +5,9 @@ use std::{fmt, str::FromStr, sync::Arc};
 use sallyport_contract::{Denial, DenialReason, DenialSubject, GrantedScope};
 
 use super::{
-    Capability, CapabilityKind, HeldCapability, RequestedCapability,
-    denial::{action_subject, changed_table_fix, denied_by, not_granted, not_requested},
+    Capability, CapabilityAddition, CapabilityContext, CapabilityKind, HeldCapability,
+    RequestedCapability,
+    denial::{action_subject, denied_by, not_granted, not_requested},
     kind::{CapabilityEntry, EntryValue, GrantedEntries, ValueShape, find_redundant_parts},
     table::CapabilityTable,
 };
@@ -15,7 +16,6 @@ use crate::{
     document::TomlItem,
     folder::FsEntry,
     grant::Grant,
-    policy_context::PolicyContext,
     source::{HintedError, SourceError, SourceLocation, quoted},
     tier::PolicyTier,
     toml_text::toml_string,
@@ -30,7 +30,7 @@ const PART_BYTES_MAX: usize = 128;
 /// The packages that one plugin may fetch.
 #[derive(Debug, Clone)]
 pub struct PackagesGrant {
-    policy_context: Arc<PolicyContext>,
+    context: Arc<dyn CapabilityContext>,
     is_requested: bool,
     entries: Vec<PackagePattern>,
 }
@@ -179,7 +179,7 @@ impl CapabilityKind for Packages {
 
     fn hold(&self, granted: &GrantedEntries<'_>) -> Option<HeldCapability> {
         let grant = PackagesGrant {
-            policy_context: Arc::clone(granted.policy_context),
+            context: Arc::clone(granted.context),
             is_requested: !granted.requests.is_empty(),
             entries: granted.values(),
         };
@@ -277,8 +277,8 @@ impl PackagesGrant {
 
     /// The refusal of a package, which is `wanted` if it is one.
     fn deny_package(&self, package: &str, wanted: Option<PackagePattern>) -> Denial {
-        let (of, context) = (Capability::Packages, &*self.policy_context);
-        let table = &context.effective_table().capabilities;
+        let (of, context) = (Capability::Packages, &*self.context);
+        let table = context.capabilities();
         let (reason, fix) = match (wanted, table.denied_at(of)) {
             (None, _) => ("it is not the name and version of a package".into(), None),
             (Some(_), _) if !self.is_requested => (not_requested(of), None),
@@ -288,15 +288,14 @@ impl PackagesGrant {
                     None => not_granted(of),
                     Some(_) => DenialReason::GrantedLess(GrantedScope::NotThis),
                 };
-                let addition = GrantAddition::capability_item(of, &pattern.to_string());
-                let fix = changed_table_fix(context, false, vec![addition], &|table| {
+                let addition = CapabilityAddition::item(of, &pattern.to_string());
+                let fix = context.changed_table_fix(false, vec![addition], &|table| {
                     table.entries_mut(of).push(CapabilityEntry::proposed(pattern.clone()));
                 });
                 (reason, fix)
             }
         };
-        let mut subject =
-            action_subject(&context.effective_table().plugin, of, "fetch the package");
+        let mut subject = action_subject(context.plugin(), of, "fetch the package");
         if let DenialSubject::Capability { item, .. } = &mut subject {
             *item = Some(package.to_owned());
         }

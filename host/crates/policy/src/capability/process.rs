@@ -2,19 +2,15 @@
 
 use std::path::Path;
 
-use sallyport_contract::{Denial, DenialReason, GrantedScope};
-
 use super::{
-    Capability, CapabilityKind, HeldCapability,
-    denial::{action_subject, fix_with_flag, not_granted},
-    kind::GrantedEntries,
-    settings::SettingSpec,
+    Capability, CapabilityKind, HeldCapability, kind::GrantedEntries, settings::SettingSpec,
     table::CapabilityTable,
 };
 use crate::{Grant, folder::FsEntry, source::SourceError};
 
 const NETWORK: &str = "network";
-const UNSANDBOXED: &str = "unwalled";
+/// The flag that lets it run if the kernel cannot sandbox it.
+pub(crate) const UNSANDBOXED: &str = "unwalled";
 
 /// How a plugin runs as a native program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,20 +91,5 @@ impl Grant {
     /// How the plugin may run as a native program.
     pub fn process(&self) -> Option<&ProcessGrant> {
         self.held_capability(Capability::Process)
-    }
-
-    /// Returns the refusal of a native program that the kernel cannot sandbox. `action` is a verb
-    /// phrase, such as `run`.
-    pub fn deny_unsandboxed(&self, action: &str) -> Denial {
-        let (of, context) = (Capability::Process, self.policy_context());
-        let (reason, fix) = match self.process() {
-            None => (not_granted(of), None),
-            Some(_) => (
-                DenialReason::GrantedLess(GrantedScope::Sandboxed),
-                fix_with_flag(context, of, UNSANDBOXED),
-            ),
-        };
-        let subject = action_subject(self.plugin(), of, action);
-        self.compare_fix(Denial::new(subject, reason).with_fix(fix))
     }
 }

@@ -132,10 +132,8 @@ impl CapabilityKind for Scratch {
             name: entry.name.clone(),
             mount: entry.mount.clone(),
             quota_bytes: granted
-                .policy_context
-                .scratch_quotas
-                .get(&entry.name)
-                .copied()
+                .context
+                .scratch_quota(&entry.name)
                 .unwrap_or(SCRATCH_QUOTA_DEFAULT_BYTES),
         };
         let grants: Vec<_> = granted.values().iter().map(grant).collect();

@@ -141,7 +141,7 @@ impl CapabilityTable {
     }
 
     /// Whether the lists of one file are within the limits for reading.
-    pub(super) fn is_within_limits(&self) -> bool {
+    pub(crate) fn is_within_limits(&self) -> bool {
         self.entries.iter().all(|(of, entries)| of.kind().is_within_limits(entries))
     }
 
