@@ -10,7 +10,7 @@ use sallyport_contract::{Decision, Denial, PolicyFix, text::escape_line};
 use url::Url;
 
 use crate::{
-    capability::Capability,
+    capability::{Capability, PAGE_CAPABILITY},
     folder::{FsAccess, FsEntry, normalize_path},
     grant::Grant,
     net::{parse_request, pattern::RequestTarget},
@@ -97,6 +97,28 @@ impl Policy {
         DecisionExplanation::from_verdict(&verdict, question, steps)
     }
 
+    /// Explains the decision about a page that a running call opens in the browser.
+    pub fn explain_page(
+        &self,
+        question: &PolicyQuestion<'_>,
+        grant: &Grant,
+        url: &Url,
+    ) -> DecisionExplanation {
+        let of = PAGE_CAPABILITY;
+        let entry = match grant.find_page_entry(url) {
+            Ok(entry) => entry,
+            Err(denial) => {
+                let steps = capability_steps(grant, of, None);
+                return DecisionExplanation::from_denial(denial, steps);
+            }
+        };
+        let verdict = self.decide_page(question, grant, url);
+        let decided = verdict.rule.is_none().then_some(&entry.place);
+        let mut steps = capability_steps(grant, of, decided);
+        steps.extend(self.matched_rule_steps(&verdict));
+        DecisionExplanation::from_verdict(&verdict, question, steps)
+    }
+
     /// Explains whether a plugin holds a capability.
     pub fn explain_capability(&self, grant: &Grant, capability: Capability) -> DecisionExplanation {
         let table = &grant.table().capabilities;
@@ -142,7 +164,7 @@ impl Policy {
     }
 
     /// The rules behind a verdict.
-    pub(crate) fn matched_rule_steps(&self, verdict: &PolicyVerdict) -> Vec<ExplanationStep> {
+    fn matched_rule_steps(&self, verdict: &PolicyVerdict) -> Vec<ExplanationStep> {
         let step = |matched: &RuleMatch| {
             let rule = self.all_rules().find(|rule| rule.place == matched.place)?;
             let note = matched.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
@@ -157,7 +179,7 @@ impl Policy {
 }
 
 impl DecisionExplanation {
-    pub(crate) fn from_verdict(
+    fn from_verdict(
         verdict: &PolicyVerdict,
         question: &PolicyQuestion<'_>,
         steps: Vec<ExplanationStep>,
@@ -173,7 +195,7 @@ impl DecisionExplanation {
         }
     }
 
-    pub(crate) fn from_denial(denial: Denial, steps: Vec<ExplanationStep>) -> Self {
+    fn from_denial(denial: Denial, steps: Vec<ExplanationStep>) -> Self {
         Self { decision: Decision::Deny, reason: denial.reason.to_string(), steps, fix: denial.fix }
     }
 }
@@ -225,7 +247,7 @@ fn danger_steps(grant: &Grant) -> Vec<ExplanationStep> {
 }
 
 /// The entries about a capability, including the one that takes it away, which then wins.
-pub(crate) fn capability_steps(
+fn capability_steps(
     grant: &Grant,
     capability: Capability,
     decided: Option<&SourceLocation>,

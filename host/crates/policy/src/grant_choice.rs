@@ -96,7 +96,7 @@ impl Grant {
             },
             DenialSubject::Capability { capability, item: Some(item), .. } => {
                 let capability = Capability::from_name(capability);
-                let addition = capability.map(|of| of.kind().item_addition(self, item));
+                let addition = capability.map(|of| self.item_addition(of, item));
                 let addition = addition.and_then(|found| found.ok().flatten());
                 addition.map(|addition| vec![addition]).into_iter().collect()
             }
@@ -174,7 +174,7 @@ impl Grant {
             DenialSubject::Secret { name, .. } => self.reveals_secret(name),
             DenialSubject::Capability { capability, item, .. } => Capability::from_name(capability)
                 .is_some_and(|of| {
-                    let covers = |item: &String| of.kind().covers_item(self, item);
+                    let covers = |item: &String| self.covers_item(of, item);
                     self.has_capability(of) && item.as_ref().is_none_or(covers)
                 }),
             DenialSubject::Variable { .. }
@@ -215,7 +215,8 @@ impl Policy {
             }
             DenialSubject::Capability { capability, item: Some(item), .. } => {
                 let of = Capability::from_name(capability)?;
-                of.kind().decide_item(self, question, grant, item)
+                let url = of.kind().page_of_item(item)?;
+                Some(self.decide_page(question, grant, &url))
             }
             DenialSubject::Capability { .. }
             | DenialSubject::Path { .. }

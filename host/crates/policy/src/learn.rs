@@ -180,7 +180,7 @@ impl PluginRefusals {
                     }
                 }
                 RefusedAccess::Capability { capability, item: Some(item) } => {
-                    let addition_result = capability.kind().item_addition(grant, item);
+                    let addition_result = grant.item_addition(*capability, item);
                     add_or_leave_open(addition_result, &mut additions, &mut unresolved);
                 }
                 RefusedAccess::Call(tool) => add_or_leave_open(

@@ -276,8 +276,29 @@ impl Policy {
         self.evaluate_rules(question, grant, access, about, default)
     }
 
+    /// Decides about a page that a running call opens in the user's browser.
+    ///
+    /// A page that is not granted is denied, regardless of the rules. For a granted page the
+    /// strictest rule about it wins. If there is none, the entry that grants the page decides
+    /// whether the user is asked.
+    pub fn decide_page(
+        &self,
+        question: &PolicyQuestion<'_>,
+        grant: &Grant,
+        url: &Url,
+    ) -> PolicyVerdict {
+        let access = DecidedAccess::Page(url.clone());
+        let entry = match grant.find_page_entry(url) {
+            Ok(entry) => entry,
+            Err(denial) => return PolicyVerdict::for_ungranted(access, denial),
+        };
+        let about = |rule: &PolicyRule| rule.is_about_page(question.tool, question.digest, url);
+        let default = || (entry.decision, format!("no rule for it; entry at {}", entry.place));
+        self.evaluate_rules(question, grant, Some(access), about, default)
+    }
+
     /// The verdict of the rules that `about` selects, or the default if none applies.
-    pub(crate) fn evaluate_rules(
+    fn evaluate_rules(
         &self,
         question: &PolicyQuestion<'_>,
         grant: &Grant,

@@ -6,24 +6,20 @@
 
 use std::{any::Any, fmt, sync::Arc};
 
-use sallyport_contract::{Denial, DenialReason, GrantedScope};
+use sallyport_contract::{Denial, DenialReason, GrantedScope, PluginName};
+use url::Url;
 
 use super::{
-    CapabilityContext, RequestedCapability,
+    Capability, CapabilityContext, EffectiveCapabilities, RequestedCapability,
     settings::{CapabilitySettings, SettingSpec},
     table::CapabilityTable,
 };
 use crate::{
-    Grant,
-    addition::GrantAddition,
     document::{TomlItem, TomlSection},
     folder::FsEntry,
     grant_note::GrantNote,
-    policy::Policy,
-    question::PolicyQuestion,
     source::{SourceError, SourceLocation},
     tier::PolicyTier,
-    verdict::PolicyVerdict,
 };
 
 /// The form of a capability's value in a policy.
@@ -187,28 +183,26 @@ pub(crate) trait CapabilityKind: Sync {
         false
     }
 
-    /// What grants an item of a refused action; `None` if it is granted by now.
+    /// The item that has to be granted for a refused action on it; `None` if it is granted by now.
     ///
     /// # Errors
     ///
     /// The refusal that leaves it to the operator.
-    fn item_addition(&self, _grant: &Grant, _item: &str) -> Result<Option<GrantAddition>, Denial> {
+    fn missing_item(
+        &self,
+        _holder: &CapabilityHolder<'_, '_>,
+        _item: &str,
+    ) -> Result<Option<String>, Denial> {
         Ok(None)
     }
 
-    /// Whether what is granted covers an item of an action.
-    fn covers_item(&self, _grant: &Grant, _item: &str) -> bool {
+    /// Whether what is held covers an item of an action.
+    fn covers_item(&self, _holder: &CapabilityHolder<'_, '_>, _item: &str) -> bool {
         true
     }
 
-    /// The verdict of the rules on an item that is granted. `None` if no rule can be about it.
-    fn decide_item(
-        &self,
-        _policy: &Policy,
-        _question: &PolicyQuestion<'_>,
-        _grant: &Grant,
-        _item: &str,
-    ) -> Option<PolicyVerdict> {
+    /// The page that an item is. `None` if no rule can be about it.
+    fn page_of_item(&self, _item: &str) -> Option<Url> {
         None
     }
 
@@ -255,6 +249,14 @@ impl GrantedEntries<'_> {
     pub(crate) fn values<T: EntryValue + Clone>(&self) -> Vec<T> {
         entry_values(self.entries.iter().copied()).cloned().collect()
     }
+}
+
+/// A plugin with what it holds, for a question about an item of one capability.
+pub(crate) struct CapabilityHolder<'g, 'd> {
+    pub(crate) plugin: &'g PluginName,
+    pub(crate) capabilities: &'g EffectiveCapabilities,
+    /// Returns the refusal of an action that requires a capability.
+    pub(crate) deny: &'d dyn Fn(Capability, &str) -> Denial,
 }
 
 /// The content of an entry.

@@ -46,7 +46,7 @@ pub(crate) use self::{
     context::CapabilityContext,
     denial::{action_subject, denied_by, not_granted, not_requested},
     effective::EffectiveCapabilities,
-    kind::{CapabilityEntry, CapabilityKind, HeldCapability, ValueShape},
+    kind::{CapabilityEntry, CapabilityHolder, CapabilityKind, HeldCapability, ValueShape},
     settings::CapabilitySettings,
     table::{CapabilityTable, read_bounded_list},
 };

@@ -14,14 +14,13 @@ use super::{
     RequestedCapability,
     denial::action_subject,
     kind::{
-        CapabilityEntry, EntryValue, GrantedEntries, ValueShape, entry_values, find_redundant_parts,
+        CapabilityEntry, CapabilityHolder, EntryValue, GrantedEntries, ValueShape, entry_values,
+        find_redundant_parts,
     },
     table::CapabilityTable,
 };
 use crate::{
-    addition::GrantAddition,
     document::TomlItem,
-    explain::{DecisionExplanation, capability_steps},
     folder::FsEntry,
     grant::Grant,
     net::{
@@ -30,17 +29,16 @@ use crate::{
         pattern::{RequestTarget, RequestUrlError, exact_pattern},
         request_text::url_without_secrets,
     },
-    policy::Policy,
-    question::PolicyQuestion,
-    rule::PolicyRule,
     source::{HintedError, SourceError, SourceLocation},
     tier::PolicyTier,
     toml_text::{toml_list, toml_string},
-    verdict::{DecidedAccess, PolicyVerdict},
 };
 
 /// The key of rules about pages.
 pub(crate) const PAGE_RULE_KEY: &str = "open-url";
+
+/// The capability that opens pages.
+pub(crate) const PAGE_CAPABILITY: Capability = Capability::OpenUrl;
 
 /// The verb for opening a page in records.
 pub(crate) const OPEN_PAGE_VERB: &str = "open";
@@ -58,12 +56,12 @@ const PATTERNS_MAX: usize = 1000;
 #[derive(Debug, Clone)]
 pub struct OpenUrlGrant {
     context: Arc<dyn CapabilityContext>,
-    entries: Vec<OpenUrlEntry>,
+    entries: Vec<PageEntry>,
 }
 
 /// One file's entry about opening pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct OpenUrlEntry {
+pub(crate) struct PageEntry {
     /// The pages; if empty, every HTTP and HTTPS page.
     pub(crate) allow: Vec<UrlPattern>,
     /// Whether a page is opened immediately, or the user is asked first.
@@ -127,11 +125,11 @@ impl UrlPattern {
     pub(crate) fn can_overlap_grants(&self, table: &CapabilityTable) -> bool {
         let overlaps = |own: &Self| own.0.intersect_with(&self.0).is_some();
         entry_values(table.grants(Capability::OpenUrl))
-            .any(|entry: &OpenUrlEntry| entry.is_any() || entry.allow.iter().any(overlaps))
+            .any(|entry: &PageEntry| entry.is_any() || entry.allow.iter().any(overlaps))
     }
 }
 
-impl OpenUrlEntry {
+impl PageEntry {
     /// The entry that allows every page, with a question for each.
     pub(crate) fn ask_for_any_page(place: SourceLocation) -> Self {
         Self { allow: Vec::new(), decision: Decision::Ask, place }
@@ -171,7 +169,7 @@ impl OpenUrlEntry {
     }
 }
 
-impl EntryValue for OpenUrlEntry {
+impl EntryValue for PageEntry {
     fn to_toml(&self) -> String {
         let allow = self.allow.iter().map(|pattern| toml_string(&pattern.to_string()));
         let allow = (!self.is_any()).then(|| format!("allow = {}", toml_list(allow)));
@@ -228,17 +226,17 @@ impl CapabilityKind for OpenUrl {
         _tier: PolicyTier,
     ) -> Result<CapabilityEntry, SourceError> {
         let place = item.place();
-        OpenUrlEntry::from_toml(item).map(|entry| CapabilityEntry::new(entry, place))
+        PageEntry::from_toml(item).map(|entry| CapabilityEntry::new(entry, place))
     }
 
     fn is_within_limits(&self, entries: &[CapabilityEntry]) -> bool {
-        entry_values(entries).all(|entry: &OpenUrlEntry| entry.allow.len() <= PATTERNS_MAX)
+        entry_values(entries).all(|entry: &PageEntry| entry.allow.len() <= PATTERNS_MAX)
     }
 
     /// Pages that open without a question are a danger; the others are shown first.
     fn hold(&self, granted: &GrantedEntries<'_>) -> Option<HeldCapability> {
-        let entries: Vec<OpenUrlEntry> = granted.values();
-        let mut lines: Vec<_> = entries.iter().flat_map(OpenUrlEntry::permission_lines).collect();
+        let entries: Vec<PageEntry> = granted.values();
+        let mut lines: Vec<_> = entries.iter().flat_map(PageEntry::permission_lines).collect();
         lines.dedup();
         let is_unasked = entries.iter().any(|entry| entry.decision == Decision::Allow);
         let danger = is_unasked.then_some("open pages unasked");
@@ -254,20 +252,24 @@ impl CapabilityKind for OpenUrl {
         _requests: &[&RequestedCapability],
     ) -> Vec<CapabilityEntry> {
         let place = SourceLocation::unwritten();
-        vec![CapabilityEntry::proposed(OpenUrlEntry::ask_for_any_page(place))]
+        vec![CapabilityEntry::proposed(PageEntry::ask_for_any_page(place))]
     }
 
     fn redundant_parts(&self, entries: &[&CapabilityEntry]) -> Vec<(SourceLocation, String)> {
-        let pages = entries.iter().filter_map(|entry| entry.value::<OpenUrlEntry>());
+        let pages = entries.iter().filter_map(|entry| entry.value::<PageEntry>());
         let parts = pages.flat_map(|entry| entry.allow.iter().map(|page| (page, &entry.place)));
         find_redundant_parts(&parts.collect::<Vec<_>>(), UrlPattern::covers)
     }
 
-    /// The addition for a page: a pattern that matches this page only.
-    fn item_addition(&self, grant: &Grant, item: &str) -> Result<Option<GrantAddition>, Denial> {
+    /// The pattern that matches this page only.
+    fn missing_item(
+        &self,
+        holder: &CapabilityHolder<'_, '_>,
+        item: &str,
+    ) -> Result<Option<String>, Denial> {
         let Ok(url) = Url::parse(item) else { return Ok(None) };
-        let refused = |reason: String| Denial::new(page_subject(grant.plugin(), &url), reason);
-        match grant.find_page_entry(&url) {
+        let refused = |reason: String| Denial::new(page_subject(holder.plugin, &url), reason);
+        match find_page_entry(holder, &url) {
             Ok(entry) if entry.decision == Decision::Allow => return Ok(None),
             Ok(entry) => {
                 return Err(refused(format!("the entry at {} asks a person", entry.place)));
@@ -278,22 +280,15 @@ impl CapabilityKind for OpenUrl {
         let pattern = UrlPattern::from_exact_url(&url);
         let pattern =
             pattern.ok_or_else(|| refused("no pattern can name it and nothing else".to_owned()))?;
-        let of = Capability::OpenUrl;
-        Ok(Some(GrantAddition::capability_item(of, &pattern.to_string())))
+        Ok(Some(pattern.to_string()))
     }
 
-    fn covers_item(&self, grant: &Grant, item: &str) -> bool {
-        Url::parse(item).is_ok_and(|url| grant.check_page(&url).is_ok())
+    fn covers_item(&self, holder: &CapabilityHolder<'_, '_>, item: &str) -> bool {
+        Url::parse(item).is_ok_and(|url| find_page_entry(holder, &url).is_ok())
     }
 
-    fn decide_item(
-        &self,
-        policy: &Policy,
-        question: &PolicyQuestion<'_>,
-        grant: &Grant,
-        item: &str,
-    ) -> Option<PolicyVerdict> {
-        Some(policy.decide_page(question, grant, &Url::parse(item).ok()?))
+    fn page_of_item(&self, item: &str) -> Option<Url> {
+        Url::parse(item).ok()
     }
 
     fn item_noun(&self) -> &'static str {
@@ -314,25 +309,24 @@ impl Grant {
     pub fn open_url(&self) -> Option<&OpenUrlGrant> {
         self.held_capability(Capability::OpenUrl)
     }
+}
 
-    /// Checks whether a page may be opened, and whether the user is asked about it.
-    ///
-    /// # Errors
-    ///
-    /// The page is not granted. The refusal states why, and how to lift it.
-    pub fn check_page(&self, url: &Url) -> Result<Decision, Denial> {
-        self.find_page_entry(url).map(|entry| entry.decision)
-    }
-
-    /// The entry that allows a page to be opened.
-    pub(crate) fn find_page_entry(&self, url: &Url) -> Result<&OpenUrlEntry, Denial> {
-        match self.open_url() {
-            Some(pages) => pages.find_permitting_entry(url),
-            None => {
-                let denial = self.deny_capability(Capability::OpenUrl, OPEN_PAGE_VERB);
-                let subject = Box::new(page_subject(self.plugin(), url));
-                Err(Denial { subject, ..denial })
-            }
+/// The entry that allows a page to be opened.
+///
+/// # Errors
+///
+/// The page is not granted. The refusal states why, and how to lift it.
+pub(crate) fn find_page_entry<'g>(
+    holder: &CapabilityHolder<'g, '_>,
+    url: &Url,
+) -> Result<&'g PageEntry, Denial> {
+    let held: Option<&OpenUrlGrant> = holder.capabilities.value(PAGE_CAPABILITY);
+    match held {
+        Some(pages) => pages.find_permitting_entry(url),
+        None => {
+            let denial = (holder.deny)(PAGE_CAPABILITY, OPEN_PAGE_VERB);
+            let subject = Box::new(page_subject(holder.plugin, url));
+            Err(Denial { subject, ..denial })
         }
     }
 }
@@ -344,51 +338,6 @@ pub(crate) fn page_subject(plugin: &PluginName, url: &Url) -> DenialSubject {
         *item = Some(url_without_secrets(url).into());
     }
     subject
-}
-
-impl Policy {
-    /// Decides about a page that a running call opens in the user's browser.
-    ///
-    /// A page that is not granted is denied, regardless of the rules. For a granted page the
-    /// strictest rule about it wins. If there is none, the entry that grants the page decides
-    /// whether the user is asked.
-    pub fn decide_page(
-        &self,
-        question: &PolicyQuestion<'_>,
-        grant: &Grant,
-        url: &Url,
-    ) -> PolicyVerdict {
-        let access = DecidedAccess::Page(url.clone());
-        let entry = match grant.find_page_entry(url) {
-            Ok(entry) => entry,
-            Err(denial) => return PolicyVerdict::for_ungranted(access, denial),
-        };
-        let about = |rule: &PolicyRule| rule.is_about_page(question.tool, question.digest, url);
-        let default = || (entry.decision, format!("no rule for it; entry at {}", entry.place));
-        self.evaluate_rules(question, grant, Some(access), about, default)
-    }
-
-    /// Explains the decision about a page that a running call opens in the browser.
-    pub fn explain_page(
-        &self,
-        question: &PolicyQuestion<'_>,
-        grant: &Grant,
-        url: &Url,
-    ) -> DecisionExplanation {
-        let of = Capability::OpenUrl;
-        let entry = match grant.find_page_entry(url) {
-            Ok(entry) => entry,
-            Err(denial) => {
-                let steps = capability_steps(grant, of, None);
-                return DecisionExplanation::from_denial(denial, steps);
-            }
-        };
-        let verdict = self.decide_page(question, grant, url);
-        let decided = verdict.rule.is_none().then_some(&entry.place);
-        let mut steps = capability_steps(grant, of, decided);
-        steps.extend(self.matched_rule_steps(&verdict));
-        DecisionExplanation::from_verdict(&verdict, question, steps)
-    }
 }
 
 impl OpenUrlGrant {
@@ -404,7 +353,7 @@ impl OpenUrlGrant {
     }
 
     /// The entry that allows a page to be opened.
-    pub(crate) fn find_permitting_entry(&self, url: &Url) -> Result<&OpenUrlEntry, Denial> {
+    pub(crate) fn find_permitting_entry(&self, url: &Url) -> Result<&PageEntry, Denial> {
         let deny =
             |reason: DenialReason| Denial::new(page_subject(self.context.plugin(), url), reason);
         if let Err(error) = check_url_form(url) {
@@ -423,7 +372,7 @@ impl OpenUrlGrant {
         let add = |table: &mut CapabilityTable| {
             let place = SourceLocation::unwritten();
             let known = entry_values(table.grants(of)).next().cloned();
-            let mut entry = known.unwrap_or_else(|| OpenUrlEntry::ask_for_any_page(place));
+            let mut entry = known.unwrap_or_else(|| PageEntry::ask_for_any_page(place));
             entry.allow.push(pattern.clone());
             let entries = table.entries_mut(of);
             entries.splice(..entries.len().min(1), [CapabilityEntry::proposed(entry)]);

@@ -5,14 +5,16 @@ use std::{fmt, str::FromStr, sync::Arc};
 use sallyport_contract::{Denial, DenialReason, DenialSubject, GrantedScope};
 
 use super::{
-    Capability, CapabilityAddition, CapabilityContext, CapabilityKind, HeldCapability,
-    RequestedCapability,
+    Capability, CapabilityAddition, CapabilityContext, CapabilityKind, EffectiveCapabilities,
+    HeldCapability, RequestedCapability,
     denial::{action_subject, denied_by, not_granted, not_requested},
-    kind::{CapabilityEntry, EntryValue, GrantedEntries, ValueShape, find_redundant_parts},
+    kind::{
+        CapabilityEntry, CapabilityHolder, EntryValue, GrantedEntries, ValueShape,
+        find_redundant_parts,
+    },
     table::CapabilityTable,
 };
 use crate::{
-    addition::GrantAddition,
     document::TomlItem,
     folder::FsEntry,
     grant::Grant,
@@ -202,17 +204,21 @@ impl CapabilityKind for Packages {
         find_redundant_parts(&parts.collect::<Vec<_>>(), PackagePattern::covers)
     }
 
-    /// The addition for a package: its name, and its version if the refusal was about one.
-    fn item_addition(&self, grant: &Grant, item: &str) -> Result<Option<GrantAddition>, Denial> {
-        match check_item(grant, item) {
+    /// The package's name, with its version if the refusal was about one.
+    fn missing_item(
+        &self,
+        holder: &CapabilityHolder<'_, '_>,
+        item: &str,
+    ) -> Result<Option<String>, Denial> {
+        match check_item(holder, item) {
             Ok(()) => Ok(None),
             Err(denial) if denial.fix.is_none() => Err(denial),
-            Err(_) => Ok(Some(GrantAddition::capability_item(Capability::Packages, item))),
+            Err(_) => Ok(Some(item.to_owned())),
         }
     }
 
-    fn covers_item(&self, grant: &Grant, item: &str) -> bool {
-        check_item(grant, item).is_ok()
+    fn covers_item(&self, holder: &CapabilityHolder<'_, '_>, item: &str) -> bool {
+        check_item(holder, item).is_ok()
     }
 
     fn item_noun(&self) -> &'static str {
@@ -231,12 +237,18 @@ impl CapabilityKind for Packages {
 impl Grant {
     /// The packages that the plugin may fetch.
     pub fn packages(&self) -> &PackagesGrant {
-        self.held_capability(Capability::Packages)
-            .expect("every grant has this part, which may be empty")
+        PackagesGrant::of(self.effective_capabilities())
     }
 }
 
 impl PackagesGrant {
+    /// The packages among what a plugin holds.
+    pub(crate) fn of(capabilities: &EffectiveCapabilities) -> &Self {
+        capabilities
+            .value(Capability::Packages)
+            .expect("every grant has this part, which may be empty")
+    }
+
     /// Whether no package may be fetched.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -326,9 +338,10 @@ fn exact_package_pattern(name: &str, version: &str) -> Option<PackagePattern> {
 }
 
 /// Checks a package by its name, and by its version if the item has one.
-fn check_item(grant: &Grant, item: &str) -> Result<(), Denial> {
+fn check_item(holder: &CapabilityHolder<'_, '_>, item: &str) -> Result<(), Denial> {
+    let packages = PackagesGrant::of(holder.capabilities);
     match item.split_once("==") {
-        Some((name, version)) => grant.packages().check_version(name, version),
-        None => grant.packages().check_name(item),
+        Some((name, version)) => packages.check_version(name, version),
+        None => packages.check_name(item),
     }
 }

@@ -3,14 +3,16 @@
 //! No change lifts the refusal of a capability that the manifest does not request, or that a policy
 //! denies.
 
-use sallyport_contract::{Denial, DenialReason, GrantedScope, PolicyFix};
+use sallyport_contract::{Decision, Denial, DenialReason, GrantedScope, PolicyFix};
+use url::Url;
 
 use super::ReasonAndFix;
 use crate::{
+    addition::GrantAddition,
     capability::{
-        Capability, CapabilityAddition, CapabilityContext, CapabilityEntry, CapabilitySettings,
-        CapabilityTable, RequestedCapability, UNSANDBOXED, action_subject, denied_by, not_granted,
-        not_requested,
+        Capability, CapabilityAddition, CapabilityContext, CapabilityEntry, CapabilityHolder,
+        CapabilitySettings, CapabilityTable, PageEntry, RequestedCapability, UNSANDBOXED,
+        action_subject, denied_by, find_page_entry, not_granted, not_requested,
     },
     grant::Grant,
     policy_context::PolicyContext,
@@ -50,6 +52,50 @@ impl Grant {
         let add = |table: &mut CapabilityTable| table.entries_mut(of).extend(new.clone());
         let fix = context.changed_table_fix(is_harmless, of.additions_for(&new), &add);
         (not_granted(of), fix.filter(|_| !new.is_empty()))
+    }
+
+    /// The addition that grants an item of a refused action; `None` if it is granted by now.
+    ///
+    /// # Errors
+    ///
+    /// The refusal that leaves it to the operator.
+    pub(crate) fn item_addition(
+        &self,
+        of: Capability,
+        item: &str,
+    ) -> Result<Option<GrantAddition>, Denial> {
+        let deny = |of: Capability, action: &str| self.deny_capability(of, action);
+        let missing = of.kind().missing_item(&self.capability_holder(&deny), item)?;
+        Ok(missing.map(|item| GrantAddition::capability_item(of, &item)))
+    }
+
+    /// Whether what is granted covers an item of an action.
+    pub(crate) fn covers_item(&self, of: Capability, item: &str) -> bool {
+        let deny = |of: Capability, action: &str| self.deny_capability(of, action);
+        of.kind().covers_item(&self.capability_holder(&deny), item)
+    }
+
+    fn capability_holder<'g, 'd>(
+        &'g self,
+        deny: &'d dyn Fn(Capability, &str) -> Denial,
+    ) -> CapabilityHolder<'g, 'd> {
+        let capabilities = self.effective_capabilities();
+        CapabilityHolder { plugin: self.plugin(), capabilities, deny }
+    }
+
+    /// Checks whether a page may be opened, and whether the user is asked about it.
+    ///
+    /// # Errors
+    ///
+    /// The page is not granted. The refusal states why, and how to lift it.
+    pub fn check_page(&self, url: &Url) -> Result<Decision, Denial> {
+        self.find_page_entry(url).map(|entry| entry.decision)
+    }
+
+    /// The entry that allows a page to be opened.
+    pub(crate) fn find_page_entry(&self, url: &Url) -> Result<&PageEntry, Denial> {
+        let deny = |of: Capability, action: &str| self.deny_capability(of, action);
+        find_page_entry(&self.capability_holder(&deny), url)
     }
 
     /// Returns the refusal of a native program that the kernel cannot sandbox. `action` is a verb
