@@ -3,6 +3,7 @@
 //! It is computed when a plugin is loaded, and after every change of the policy. A refusal carries
 //! the change to the policy that would lift it, if there is one.
 
+mod capabilities;
 mod net_grant;
 
 use std::{
@@ -165,8 +166,8 @@ impl Grant {
         self.capabilities.find_held(capability).is_some()
     }
 
-    /// The grant of a capability, for the kind that knows its type.
-    pub(crate) fn held_capability<T: 'static>(&self, capability: Capability) -> Option<&T> {
+    /// The grant of a capability, if it has this type.
+    fn held_capability<T: 'static>(&self, capability: Capability) -> Option<&T> {
         self.capabilities.value(capability)
     }
 

@@ -19,7 +19,6 @@ use super::{
 use crate::{
     document::{TomlItem, TomlSection},
     folder::FsEntry,
-    grant::Grant,
     net::{
         NetPatternError,
         host::HostPattern,
@@ -432,13 +431,6 @@ impl CapabilityKind for Listen {
 
     fn grant_flags(&self, _detail: Option<&str>) -> String {
         "--listen ADDRESS".to_owned()
-    }
-}
-
-impl Grant {
-    /// The addresses that the plugin may listen on.
-    pub fn listen(&self) -> &[ListenGrant] {
-        self.held_capability::<Vec<_>>(Capability::Listen).map_or(&[], Vec::as_slice)
     }
 }
 

@@ -1,9 +1,7 @@
 //! `notify`: messages to the user.
 
-use super::{
-    Capability, CapabilityKind, HeldCapability, kind::GrantedEntries, settings::SettingSpec,
-};
-use crate::{Grant, limits::LimitRange};
+use super::{CapabilityKind, HeldCapability, kind::GrantedEntries, settings::SettingSpec};
+use crate::limits::LimitRange;
 
 /// Messages of a plugin per minute: enough for a busy timer, too few for a flood.
 pub const NOTIFY_PER_MINUTE_DEFAULT: u32 = 10;
@@ -49,12 +47,5 @@ impl CapabilityKind for Notify {
         let per_minute = settings.effective_count("per-minute");
         let line = format!("send you up to {per_minute} messages a minute");
         Some(HeldCapability::new(NotifyGrant { per_minute }, vec![line], self.danger()))
-    }
-}
-
-impl Grant {
-    /// How often the plugin may send the user a message.
-    pub fn notify(&self) -> Option<&NotifyGrant> {
-        self.held_capability(Capability::Notify)
     }
 }

@@ -22,7 +22,6 @@ use super::{
 use crate::{
     document::TomlItem,
     folder::FsEntry,
-    grant::Grant,
     net::{
         NetPattern, NetPatternError,
         entry::DECISIONS,
@@ -301,13 +300,6 @@ impl CapabilityKind for OpenUrl {
 
     fn canonical_item(&self, item: &str) -> String {
         item.parse::<UrlPattern>().map_or_else(|_| item.to_owned(), |one| one.to_string())
-    }
-}
-
-impl Grant {
-    /// The pages that the plugin may open in the user's browser.
-    pub fn open_url(&self) -> Option<&OpenUrlGrant> {
-        self.held_capability(Capability::OpenUrl)
     }
 }
 

@@ -17,7 +17,6 @@ use super::{
 use crate::{
     document::TomlItem,
     folder::FsEntry,
-    grant::Grant,
     source::{HintedError, SourceError, SourceLocation, quoted},
     tier::PolicyTier,
     toml_text::toml_string,
@@ -231,13 +230,6 @@ impl CapabilityKind for Packages {
 
     fn grant_flags(&self, _detail: Option<&str>) -> String {
         "--package NAME".to_owned()
-    }
-}
-
-impl Grant {
-    /// The packages that the plugin may fetch.
-    pub fn packages(&self) -> &PackagesGrant {
-        PackagesGrant::of(self.effective_capabilities())
     }
 }
 

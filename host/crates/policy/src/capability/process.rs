@@ -6,7 +6,7 @@ use super::{
     Capability, CapabilityKind, HeldCapability, kind::GrantedEntries, settings::SettingSpec,
     table::CapabilityTable,
 };
-use crate::{Grant, folder::FsEntry, source::SourceError};
+use crate::{folder::FsEntry, source::SourceError};
 
 const NETWORK: &str = "network";
 /// The flag that lets it run if the kernel cannot sandbox it.
@@ -85,11 +85,4 @@ fn check_folder(entry: &FsEntry) -> Result<(), SourceError> {
     let message = format!("\"{key}\" cannot be kept beside \"process\"");
     let error = entry.place.clone().into_error(message);
     Err(error.with_hint("a program of this machine sees the folder as it is: leave the key out"))
-}
-
-impl Grant {
-    /// How the plugin may run as a native program.
-    pub fn process(&self) -> Option<&ProcessGrant> {
-        self.held_capability(Capability::Process)
-    }
 }

@@ -1,7 +1,6 @@
 //! `progress`: the progress of a call, shown to the user.
 
-use super::{Capability, CapabilityKind, HeldCapability, kind::GrantedEntries};
-use crate::Grant;
+use super::{CapabilityKind, HeldCapability, kind::GrantedEntries};
 
 /// The capability.
 pub(crate) struct Progress;
@@ -23,12 +22,5 @@ impl CapabilityKind for Progress {
     fn hold(&self, granted: &GrantedEntries<'_>) -> Option<HeldCapability> {
         let line = self.action_phrase(None);
         (!granted.entries.is_empty()).then(|| HeldCapability::new((), vec![line], self.danger()))
-    }
-}
-
-impl Grant {
-    /// Whether the plugin may show the progress of a call.
-    pub fn can_show_progress(&self) -> bool {
-        self.has_capability(Capability::Progress)
     }
 }

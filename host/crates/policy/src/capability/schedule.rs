@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use super::{
-    Capability, CapabilityKind, HeldCapability, kind::GrantedEntries, settings::SettingSpec,
-};
-use crate::{Grant, limits::LimitRange, unit::TimeSpan};
+use super::{CapabilityKind, HeldCapability, kind::GrantedEntries, settings::SettingSpec};
+use crate::{limits::LimitRange, unit::TimeSpan};
 
 /// Timers of one plugin and user: more than anyone keeps track of.
 pub const SCHEDULE_TIMERS_DEFAULT: u32 = 64;
@@ -69,12 +67,5 @@ impl CapabilityKind for Schedule {
         let line = format!("set up to {timers_max} timers, each at most every {every}");
         let grant = ScheduleGrant { timers_max, interval_min };
         Some(HeldCapability::new(grant, vec![line], self.danger()))
-    }
-}
-
-impl Grant {
-    /// The timers that the plugin may set.
-    pub fn schedule(&self) -> Option<&ScheduleGrant> {
-        self.held_capability(Capability::Schedule)
     }
 }

@@ -13,7 +13,6 @@ use super::{
 use crate::{
     document::{TomlItem, TomlSection},
     folder::{FsEntry, are_nested, read_path},
-    grant::Grant,
     limits::read_in_range,
     source::{SourceError, SourceLocation, quoted},
     tier::PolicyTier,
@@ -185,14 +184,6 @@ impl CapabilityKind for Scratch {
 
     fn grant_flags(&self, detail: Option<&str>) -> String {
         format!("--scratch {}", shell_word(detail.unwrap_or_default()))
-    }
-}
-
-impl Grant {
-    /// The scratches that the guest sees. Their mounts never nest, neither with each other nor with
-    /// folders.
-    pub fn scratch(&self) -> &[ScratchGrant] {
-        self.held_capability::<Vec<_>>(Capability::Scratch).map_or(&[], Vec::as_slice)
     }
 }
 

@@ -1,9 +1,7 @@
 //! `state`: keys and values that a plugin keeps.
 
-use super::{
-    Capability, CapabilityKind, HeldCapability, kind::GrantedEntries, settings::SettingSpec,
-};
-use crate::{Grant, limits::LimitRange, unit::ByteSize};
+use super::{CapabilityKind, HeldCapability, kind::GrantedEntries, settings::SettingSpec};
+use crate::{limits::LimitRange, unit::ByteSize};
 
 /// All keys and values of one plugin and user: some thousand notes, but not a bulk store.
 pub const STATE_QUOTA_DEFAULT_BYTES: u64 = 1 << 20;
@@ -62,12 +60,5 @@ impl CapabilityKind for State {
         let line = format!("keep up to {} of state", ByteSize(quota_bytes));
         let grant = StateGrant { quota_bytes, value_bytes_max };
         Some(HeldCapability::new(grant, vec![line], self.danger()))
-    }
-}
-
-impl Grant {
-    /// How much state the plugin may keep.
-    pub fn state(&self) -> Option<&StateGrant> {
-        self.held_capability(Capability::State)
     }
 }

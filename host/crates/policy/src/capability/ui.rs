@@ -3,12 +3,11 @@
 use sallyport_contract::{DenialReason, GrantedScope, RequestedScope};
 
 use super::{
-    Capability, CapabilityKind, HeldCapability, RequestedCapability,
+    CapabilityKind, HeldCapability, RequestedCapability,
     kind::{CapabilityEntry, GrantedEntries},
     settings::{CapabilitySettings, SettingSpec},
 };
 use crate::{
-    Grant,
     document::{TomlItem, TomlSection},
     grant_note::GrantNote,
     source::SourceError,
@@ -108,12 +107,5 @@ impl CapabilityKind for Ui {
             None => "--capability ui".to_owned(),
             Some(_) => "--capability ui --set confirm=true".to_owned(),
         }
-    }
-}
-
-impl Grant {
-    /// What the plugin may do as the user interface of a session.
-    pub fn ui(&self) -> Option<UiGrant> {
-        self.held_capability(Capability::Ui).copied()
     }
 }
