@@ -9,7 +9,7 @@ use cel::{
     common::ast::{CallExpr, EntryExpr, Expr, SelectExpr},
 };
 
-use super::is_type_name;
+use super::type_check::is_type_name;
 use crate::argument_names::{ArgumentNames, NameMeaning, NameMeaningError, count_key};
 
 /// The names that conditions have anyway.

@@ -30,7 +30,6 @@ mod type_check;
 use author_names::replace_names;
 pub(crate) use facts::ConditionFacts;
 use patterns::CompiledPatterns;
-use type_check::is_type_name;
 
 /// Longest condition, in bytes: the longest that anyone can still read.
 const CONDITION_BYTES_MAX: usize = 2048;
