@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{event::TurnUsage, tool_names::ToolRef};
+use super::tool_names::ToolRef;
 
 /// Longest arguments, in bytes, that are compared as JSON; longer ones are compared as text,
 /// because parsing them again would cost more than the comparison is worth.
@@ -88,6 +88,29 @@ impl ModelSpending {
         self.tokens = self.tokens.saturating_add(total_tokens(usage));
         self.cost = [self.cost, cost.unwrap_or_default()].into_iter().sum();
     }
+}
+
+/// The usage of a turn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnUsage {
+    /// How many answers were requested from the model.
+    pub answers: u32,
+    /// Calls made.
+    pub calls: u32,
+    /// Tokens, including those of summaries; estimated where the provider does not report them.
+    pub tokens: TokenUsage,
+    /// Their cost in millionths of a US dollar, when the price is known.
+    #[serde(
+        default,
+        rename = "cost_micro_usd",
+        alias = "cost",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub cost: Option<TokenCost>,
+    /// Time from the input to the end, including waits for the user.
+    #[serde(rename = "elapsed_ms", with = "milliseconds")]
+    #[schemars(with = "u64")]
+    pub elapsed: Duration,
 }
 
 /// A limit that was reached.

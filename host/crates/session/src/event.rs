@@ -5,18 +5,23 @@
 //! matches without a wildcard. The others ignore events that they do not know. Event texts come from models, plugins and servers; a front end passes
 //! them through [`sallyport_contract::text`] before it prints them to a terminal.
 
-use std::{fmt, time::Duration};
+use std::fmt;
 
 use sallyport_contract::{
-    ApprovalRequest, CallReport, milliseconds,
+    ApprovalRequest, CallReport,
     services::{self, CallProgress, InputOrigin},
     text,
 };
-use sallyport_model::{ModelError, ReplyDelta, TokenCost, TokenUsage};
+use sallyport_model::{ModelError, ReplyDelta, TokenUsage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{budget::BudgetLimit, journal::JournalError, results::KeptResult, tool_names::ToolRef};
+use super::{
+    budget::{BudgetLimit, TurnUsage},
+    journal::JournalError,
+    results::KeptResult,
+    tool_names::ToolRef,
+};
 
 /// Something that happened in a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -219,29 +224,6 @@ impl TurnEnd {
             Self::InputRefused(_) => "input-refused",
         }
     }
-}
-
-/// The usage of a turn.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TurnUsage {
-    /// How many answers were requested from the model.
-    pub answers: u32,
-    /// Calls made.
-    pub calls: u32,
-    /// Tokens, including those of summaries; estimated where the provider does not report them.
-    pub tokens: TokenUsage,
-    /// Their cost in millionths of a US dollar, when the price is known.
-    #[serde(
-        default,
-        rename = "cost_micro_usd",
-        alias = "cost",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub cost: Option<TokenCost>,
-    /// Time from the input to the end, including waits for the user.
-    #[serde(rename = "elapsed_ms", with = "milliseconds")]
-    #[schemars(with = "u64")]
-    pub elapsed: Duration,
 }
 
 /// Why an input was rejected.

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    event::TurnUsage,
+    budget::TurnUsage,
     recall::RecalledMemory,
     results::{KeptResult, MemoryResults, ResultLookup},
 };

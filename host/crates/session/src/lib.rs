@@ -58,11 +58,9 @@ use tokio::{
 
 pub use account::{AccountState, BudgetRefusal, SpendingAccount};
 pub use approval::{ApprovalSender, PendingApprovals, UnattendedConsent};
-pub use budget::{BudgetLimit, ModelSpending, SessionLimits, TurnLimits};
+pub use budget::{BudgetLimit, ModelSpending, SessionLimits, TurnLimits, TurnUsage};
 pub use command::FrontEndCommand;
-pub use event::{
-    CallPosition, InputError, SessionActivity, SessionEvent, SessionNotice, TurnEnd, TurnUsage,
-};
+pub use event::{CallPosition, InputError, SessionActivity, SessionEvent, SessionNotice, TurnEnd};
 pub use history::{RestoredSession, restore_session};
 pub use journal::{Journal, JournalError, JournalRecord, MemoryJournal};
 pub use memory::MemoryMode;

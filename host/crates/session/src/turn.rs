@@ -40,10 +40,10 @@ use serde_json::Value;
 use tracing::{Span, field};
 
 use super::{
-    budget::BudgetLimit,
+    budget::{BudgetLimit, TurnUsage},
     call_meaning::{CallMeaning, InterpretedCall, combine_calls, interpret_calls},
     calls::{BatchCall, CallBatch},
-    event::{InputError, SessionActivity, SessionEvent, SessionNotice, TurnEnd, TurnUsage},
+    event::{InputError, SessionActivity, SessionEvent, SessionNotice, TurnEnd},
     journal::JournalRecord,
     model_exchange::ModelExchange,
     session::Session,
