@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     budget::TurnUsage,
-    recall::RecalledMemory,
+    memory::RecalledMemory,
     results::{KeptResult, MemoryResults, ResultLookup},
 };
 

@@ -17,8 +17,6 @@ use std::{
 
 use sallyport_contract::BoxFuture;
 use sallyport_model::ChatMessage;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use super::{
@@ -26,7 +24,7 @@ use super::{
     event::{SessionEvent, SessionNotice},
     history::PastTurn,
     journal::JournalRecord,
-    memory::MemoryMode,
+    memory::{MemoryMode, RecalledMemory},
     session::Session,
 };
 
@@ -72,20 +70,6 @@ pub struct RecallQuery<'a> {
     pub memories: &'a [String],
     /// Turns of this session that the model sees anyway, in order.
     pub visible_turns: &'a [usize],
-}
-
-/// A recalled memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RecalledMemory {
-    /// Its identifier in the store.
-    pub id: String,
-    /// Its text.
-    pub text: String,
-    /// Its similarity to the query, from -1 to 1.
-    pub similarity: f32,
-    /// Its turn in this session, from 1; `None` for a memory from elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turn: Option<usize>,
 }
 
 /// Why nothing was recalled or remembered, in human-readable form.

@@ -6,7 +6,7 @@ use sallyport_model::{
 };
 
 use crate::{
-    budget::TurnUsage, journal::JournalRecord, recall::RecalledMemory, results::KeptResult,
+    budget::TurnUsage, journal::JournalRecord, memory::RecalledMemory, results::KeptResult,
 };
 
 /// Longest title, in characters: a line of a list next to a date and a number.

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use meter::TokenMeter;
 pub(crate) use meter::json_bytes;
-pub use recalled_memories::PositionedMemory;
+pub use recalled_memories::{PositionedMemory, RecalledMemory};
 pub use summary::summary_request;
 
 use self::{message_groups::MessageGroup, window::WindowBudget};

@@ -19,9 +19,9 @@ use self::{ids::CallIds, notice_backlog::NoticeBacklog, open_calls::OpenCalls};
 use crate::{
     journal::JournalRecord,
     memory::{
-        ConversationSummary, ConversationView, MemoryMode, PositionedMemory, TokenMeter, build_view,
+        ConversationSummary, ConversationView, MemoryMode, PositionedMemory, RecalledMemory,
+        TokenMeter, build_view,
     },
-    recall::RecalledMemory,
 };
 
 pub use check::{TranscriptViolation, check_messages};
