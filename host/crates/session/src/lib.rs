@@ -34,10 +34,12 @@ pub mod memory;
 mod model_exchange;
 mod progress_throttle;
 mod recall;
+mod recall_backlog;
 pub mod recording;
 pub mod results;
 mod session;
 mod session_log;
+mod session_memory;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -64,8 +66,8 @@ pub use event::{CallPosition, InputError, SessionActivity, SessionEvent, Session
 pub use history::{RestoredSession, restore_session};
 pub use journal::{Journal, JournalError, JournalRecord, MemoryJournal};
 pub use memory::{MemoryMode, RecalledMemory};
-pub use recall::{RecallError, RecallQuery, SessionMemory};
 pub use results::{KeptResult, ResultLookup};
+pub use session_memory::{RecallError, RecallQuery, SessionMemory};
 pub use snapshot::{OpenQuestion, SessionSnapshot};
 pub use tool_names::ToolRef;
 

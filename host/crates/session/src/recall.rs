@@ -1,39 +1,29 @@
 //! Memory by meaning: earlier turns come back when they are relevant to the current input.
 //!
-//! A session neither makes nor stores vectors; it queries through [`SessionMemory`]. Once per input
-//! it requests the nearest memories and shows them to the model for the whole turn, in front of the
-//! newest part of the conversation and within a budget of their own. A finished turn is passed on
-//! to be remembered. Recalled memories are a record, so a restored session, and a reader of the
-//! records, see what the model saw.
+//! Once per input a session requests the nearest memories and shows them to the model for the whole
+//! turn, in front of the newest part of the conversation and within a budget of their own. A
+//! finished turn is passed on to be remembered. Recalled memories are a record, so a restored
+//! session, and a reader of the records, see what the model saw.
 //!
 //! Recall must never hold the user up: if no answer arrives in time, the turn continues without it.
 //! The user is notified once, and the next few inputs send no query.
 
-use std::{
-    collections::{HashSet, VecDeque},
-    mem,
-    time::Duration,
-};
+use std::{collections::HashSet, mem, time::Duration};
 
-use sallyport_contract::BoxFuture;
 use sallyport_model::ChatMessage;
-use tokio::time::timeout;
 
 use super::{
     client_port::Interrupt,
     event::{SessionEvent, SessionNotice},
-    history::PastTurn,
     journal::JournalRecord,
     memory::{MemoryMode, RecalledMemory},
+    recall_backlog::RecallJob,
     session::Session,
+    session_memory::{RecallQuery, SessionMemory, with_time_limit},
 };
 
 /// Longest wait for recalled memories: the user is waiting for an answer.
 const RECALL_TIME_MAX: Duration = Duration::from_secs(3);
-
-/// Longest wait for a turn to be remembered or forgotten. It may be longer because the user already
-/// has the answer; only the next input waits for it.
-const REMEMBER_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Longest wait for pending errands when the session ends: the user may have closed a window.
 const CLOSING_TIME_MAX: Duration = Duration::from_secs(3);
@@ -52,104 +42,8 @@ const MEMORY_BYTES_MAX: usize = 4 * 1024;
 /// everything.
 const FOUND_MAX: usize = 64;
 
-/// Turns to be remembered or forgotten that may wait while the memory does not answer. Beyond that
-/// the oldest are discarded; the journal still contains them.
-const JOBS_MAX: usize = 64;
-
 /// The reason shown when no recall is set up.
 const NO_RECALL_MESSAGE: &str = "nothing is set up that finds them";
-
-/// A query to a memory.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RecallQuery<'a> {
-    /// The text of the current input; blank when it consists of files only.
-    pub query: &'a str,
-    /// Most tokens, by estimate, of all recalled texts.
-    pub tokens_max: u64,
-    /// The facts that the model was given at the start. They can be recalled as well.
-    pub memories: &'a [String],
-    /// Turns of this session that the model sees anyway, in order.
-    pub visible_turns: &'a [usize],
-}
-
-/// Why nothing was recalled or remembered, in human-readable form.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct RecallError {
-    /// What went wrong.
-    pub message: String,
-}
-
-/// Remembers the turns of one session, and finds them by meaning.
-pub trait SessionMemory: Send + Sync {
-    /// Finds the memories nearest in meaning, the nearest first.
-    ///
-    /// # Errors
-    ///
-    /// The memory cannot be searched now.
-    fn find_memories<'a>(
-        &'a self,
-        recall_query: RecallQuery<'a>,
-    ) -> BoxFuture<'a, Result<Vec<RecalledMemory>, RecallError>>;
-
-    /// Remembers a turn that has ended, replacing any other of the same number.
-    /// [`PastTurn::memory_text`] is the text to index.
-    ///
-    /// # Errors
-    ///
-    /// The turn is not remembered.
-    fn remember_turn<'a>(&'a self, turn: &'a PastTurn) -> BoxFuture<'a, Result<(), RecallError>>;
-
-    /// Forgets a turn that was undone; an unknown one is not an error.
-    ///
-    /// # Errors
-    ///
-    /// The turn is not forgotten.
-    fn forget_turn(&self, turn: usize) -> BoxFuture<'_, Result<(), RecallError>>;
-}
-
-/// The pending work of a session's memory, and its recent failures.
-#[derive(Debug, Default)]
-pub(super) struct RecallBacklog {
-    /// Inputs that still skip the query.
-    recall_rest_turns: u32,
-    /// Turns after which the pending errands still wait.
-    job_rest_turns: u32,
-    /// In the order in which they arose.
-    jobs: VecDeque<RecallJob>,
-    /// The user knows that something is missing.
-    has_reported_failure: bool,
-}
-
-#[derive(Debug)]
-enum RecallJob {
-    Remember(Box<PastTurn>),
-    Forget(usize),
-}
-
-impl RecallBacklog {
-    fn queue_job(&mut self, job: RecallJob) {
-        if self.jobs.len() == JOBS_MAX {
-            self.jobs.pop_front();
-        }
-        self.jobs.push_back(job);
-    }
-
-    /// Whether a turn is still to be forgotten.
-    fn will_forget(&self, turn: usize) -> bool {
-        self.jobs.iter().any(|job| matches!(job, RecallJob::Forget(gone) if *gone == turn))
-    }
-}
-
-impl RecallJob {
-    async fn run(&self, recall: &dyn SessionMemory) -> Result<(), RecallError> {
-        let operation = match self {
-            Self::Remember(turn) => recall.remember_turn(turn),
-            Self::Forget(turn) => recall.forget_turn(*turn),
-        };
-        with_time_limit(REMEMBER_TIME_MAX, operation).await
-    }
-}
 
 impl Session {
     /// Recalls memories that are relevant to the input of the current turn.
@@ -312,13 +206,4 @@ fn count_down_rest(rest_turns: &mut u32) -> bool {
     let is_resting = *rest_turns > 0;
     *rest_turns = rest_turns.saturating_sub(1);
     is_resting
-}
-
-async fn with_time_limit<T>(
-    time_max: Duration,
-    operation: impl Future<Output = Result<T, RecallError>>,
-) -> Result<T, RecallError> {
-    timeout(time_max, operation).await.unwrap_or_else(|_| {
-        Err(RecallError { message: format!("no answer came within {time_max:?}") })
-    })
 }

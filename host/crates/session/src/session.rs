@@ -14,9 +14,10 @@ use super::{
     history::RestoredSession,
     journal::{self, JournalRecord},
     memory::{MemoryMode, TokenMeter, json_bytes},
-    recall::{RecallBacklog, SessionMemory},
+    recall_backlog::RecallBacklog,
     results::RESULT_BYTES_LEAST,
     session_log::SessionLog,
+    session_memory::SessionMemory,
     toolset::Toolset,
 };
 
