@@ -8,12 +8,11 @@
 use std::{mem, sync::Arc};
 
 use sallyport_contract::{SpentBudget, async_trait};
-use sallyport_model::{TokenCost, TokenUsage};
+use sallyport_model::{ChatModel, TokenCost, TokenUsage};
 
 use super::{
     budget::{BudgetLimit, ModelSpending},
     event::{InputError, TurnEnd},
-    session::Session,
 };
 
 /// Why a user may not use up more.
@@ -60,6 +59,19 @@ impl UserAccount {
         Self { account, uncharged: ModelSpending::default() }
     }
 
+    /// Checks that the user may spend more on this model.
+    pub(super) async fn check(&self, model: &dyn ChatModel) -> Result<(), TurnEnd> {
+        let Some(account) = &self.account else { return Ok(()) };
+        match account.check().await {
+            Ok(AccountState { limits_cost: true }) if model.price().is_none() => {
+                let model = model.name().to_owned();
+                Err(TurnEnd::InputRefused(InputError::PriceUnknown { model }))
+            }
+            Ok(_) => Ok(()),
+            Err(refusal) => Err(TurnEnd::BudgetReached { limit: refusal.into() }),
+        }
+    }
+
     /// Charges an exchange with the model.
     pub(super) async fn charge(&mut self, usage: &TokenUsage, cost: Option<TokenCost>) {
         let Some(account) = &self.account else { return };
@@ -67,22 +79,6 @@ impl UserAccount {
         let spending = mem::take(&mut self.uncharged);
         if !account.charge(spending).await {
             self.uncharged = spending;
-        }
-    }
-}
-
-impl Session {
-    /// Checks that the user may spend more on this model.
-    pub(super) async fn check_account(&mut self) -> Result<(), TurnEnd> {
-        // A session is not shared, so nothing of it is borrowed over a wait.
-        let Some(account) = self.account.account.clone() else { return Ok(()) };
-        match account.check().await {
-            Ok(AccountState { limits_cost: true }) if self.model.price().is_none() => {
-                let model = self.model.name().to_owned();
-                Err(TurnEnd::InputRefused(InputError::PriceUnknown { model }))
-            }
-            Ok(_) => Ok(()),
-            Err(refusal) => Err(TurnEnd::BudgetReached { limit: refusal.into() }),
         }
     }
 }

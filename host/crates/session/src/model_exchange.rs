@@ -93,7 +93,7 @@ impl Session {
     async fn check_budget(&mut self) -> Result<(), String> {
         self.check_price().map_err(|error| error.to_string())?;
         self.usage_tracker.check_spending().map_err(|budget| budget.to_string())?;
-        self.check_account().await.map_err(|end| match end {
+        self.account.check(&*self.model).await.map_err(|end| match end {
             TurnEnd::BudgetReached { limit } => limit.to_string(),
             TurnEnd::InputRefused(error) => error.to_string(),
             other => other.as_str().to_owned(),

@@ -172,7 +172,7 @@ impl Session {
         self.usage_tracker
             .charge_answer()
             .map_err(|what| TurnEnd::BudgetReached { limit: what })?;
-        self.check_account().await?;
+        self.account.check(&*self.model).await?;
         self.offer_kept_results();
         let exchange = self.request_answer().await?;
         let calls = self.accept_answer(exchange).await?;
