@@ -8,7 +8,9 @@
 
 use std::{collections::HashMap, mem, sync::Arc};
 
-use sallyport_contract::{Admission, CallReport, Outcome, RequestedCall, Toolbox};
+use sallyport_contract::{
+    Admission, CallFailure, CallReport, FailureKind, Outcome, RequestedCall, Toolbox,
+};
 use sallyport_model::ToolResultMessage;
 use tokio::task::{Id, JoinError, JoinSet};
 use tracing::Instrument as _;
@@ -18,7 +20,7 @@ use super::{
     call_ending::CallEnding,
     client_port::{AdmissionResult, ClientPort, Interrupt},
     event::{SessionEvent, SessionNotice},
-    journal::JournalRecord,
+    journal::{JournalError, JournalRecord},
     results::{RESULT_BYTES_DEFAULT, ResultQuery, answer_query},
     session_log::SessionLog,
     tool_names::ToolRef,
@@ -205,7 +207,12 @@ impl CallBatch {
     ) -> Result<(), Interrupt> {
         let found = log.journal_mut().find_result(query.number).await;
         let bytes_max = self.result_bytes_max.unwrap_or(RESULT_BYTES_DEFAULT);
-        let answer = answer_query(query, found, bytes_max);
+        let answer = async move {
+            match found {
+                Ok(found) => answer_query(query, found, bytes_max).await,
+                Err(error) => unreadable_outcome(error),
+            }
+        };
         let outcome = client.run_until_interrupted(log.journal_mut(), answer).await?;
         self.end_call(index, outcome.into(), log, client).await;
         Ok(())
@@ -354,4 +361,10 @@ impl CallBatch {
             self.announced_count += 1;
         }
     }
+}
+
+/// Returns the outcome of a query whose result the journal could not read.
+fn unreadable_outcome(error: JournalError) -> Outcome {
+    let failure = CallFailure::new(FailureKind::Unavailable, "kept results cannot be read for now");
+    Outcome::Failed(failure.with_detail(error.message))
 }

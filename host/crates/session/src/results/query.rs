@@ -14,7 +14,7 @@ use super::{
     search::{self, MATCHES_MAX, PATTERN_BYTES_MAX, SearchLimits, SearchPattern, find_matches},
     text_range::{byte_offset, count_lines, end_of_lines, json_prefix, line_at, line_start},
 };
-use crate::{journal::JournalError, memory::json_bytes};
+use crate::memory::json_bytes;
 
 /// Bytes of an answer's JSON that are not text.
 const FRAME_BYTES: usize = 512;
@@ -187,25 +187,20 @@ fn search_text(
 /// future is dropped, a search ends after the place that it looks for.
 pub(crate) async fn answer_query(
     query: ResultQuery,
-    found: Result<ResultLookup, JournalError>,
+    found: ResultLookup,
     bytes_max: usize,
 ) -> Outcome {
     let number = query.number;
     let failed = |kind, message: String| Outcome::Failed(CallFailure::new(kind, message));
     let text = match found {
-        Ok(ResultLookup::Found(text)) => text,
-        Ok(ResultLookup::Displaced) => {
+        ResultLookup::Found(text) => text,
+        ResultLookup::Displaced => {
             let why = "is no longer kept, because newer results needed its room; call the tool that \
                        returned it again";
             return failed(FailureKind::NotFound, format!("result {number} {why}"));
         }
-        Ok(ResultLookup::Unknown) => {
+        ResultLookup::Unknown => {
             return failed(FailureKind::NotFound, format!("there is no result {number}"));
-        }
-        Err(error) => {
-            let failure =
-                CallFailure::new(FailureKind::Unavailable, "kept results cannot be read for now");
-            return Outcome::Failed(failure.with_detail(error.message));
         }
     };
     let asker = Arc::new(());
