@@ -182,7 +182,7 @@ impl CallBatch {
         client: &mut ClientPort,
     ) -> Result<(), Interrupt> {
         let ended = self.calls.iter().filter_map(BatchCall::to_record).collect();
-        log.write_records(ended, client).await;
+        log.write_records(ended).await;
         for index in 0..self.calls.len() {
             if let CallStage::Query(query) = &self.calls[index].stage {
                 let query = query.clone();
@@ -347,7 +347,7 @@ impl CallBatch {
             client.emit(SessionEvent::Notice(SessionNotice::ResultNotKept { error })).await;
         }
         call.stage = CallStage::Ended(ending);
-        log.write_records(call.to_record().into_iter().collect(), client).await;
+        log.write_records(call.to_record().into_iter().collect()).await;
     }
 
     /// Announces the calls that have ended, up to the first that has not.

@@ -16,7 +16,7 @@ use std::{
 use sallyport_contract::{ApprovalAnswer, TraceParent, services};
 use sallyport_model::{ChatModel, UserInputMessage};
 use tokio::{
-    sync::{mpsc, watch},
+    sync::mpsc,
     time::{Instant, sleep_until},
 };
 
@@ -26,6 +26,7 @@ use super::{
     command::{FrontEndCommand, SessionRequest},
     event::{CallPosition, SessionActivity, SessionEvent, SessionNotice, TurnEnd},
     journal::{JournalError, JournalRecord},
+    outbox::SessionOutbox,
     progress_throttle::ProgressThrottle,
     session_log::JournalWriter,
     snapshot::SessionSnapshot,
@@ -41,16 +42,13 @@ const CLOSE: SessionRequest = SessionRequest::Command(FrontEndCommand::Close);
 /// The session's ends of the channels to its [handle](super::SessionHandle).
 pub(super) struct SessionChannels {
     pub(super) inbox: mpsc::Receiver<SessionRequest>,
-    pub(super) outbox: mpsc::Sender<SessionEvent>,
-    /// Counts the plugin messages that are recorded.
-    pub(super) notice_counter: watch::Sender<u64>,
+    pub(super) outbox: SessionOutbox,
 }
 
 /// Communicates with the front ends.
 pub(super) struct ClientPort {
     requests: mpsc::Receiver<SessionRequest>,
-    events: mpsc::Sender<SessionEvent>,
-    notice_counter: watch::Sender<u64>,
+    outbox: SessionOutbox,
     approvals: PendingApprovals,
     tasks: VecDeque<SessionTask>,
     /// The ids of the calls that are being decided or run.
@@ -132,11 +130,10 @@ enum PortInput {
 
 impl ClientPort {
     pub(super) fn new(channels: SessionChannels, approvals: PendingApprovals) -> Self {
-        let SessionChannels { inbox, outbox, notice_counter } = channels;
+        let SessionChannels { inbox, outbox } = channels;
         Self {
             requests: inbox,
-            events: outbox,
-            notice_counter,
+            outbox,
             approvals,
             tasks: VecDeque::new(),
             current_call_ids: Vec::new(),
@@ -153,13 +150,12 @@ impl ClientPort {
     /// Returns the sender for events of work that runs under
     /// [`run_until_interrupted`](Self::run_until_interrupted).
     pub(super) fn event_sender(&self) -> mpsc::Sender<SessionEvent> {
-        self.events.clone()
+        self.outbox.event_sender()
     }
 
     /// Sends an event to the front ends; a slow one delays the session.
     pub(super) async fn emit(&self, event: SessionEvent) {
-        // Without a receiver the session is about to close; `happening` detects that.
-        let _ = self.events.send(event).await;
+        self.outbox.emit(event).await;
     }
 
     /// Reports what the session does now.
@@ -270,7 +266,7 @@ impl ClientPort {
     async fn next_input(&mut self) -> PortInput {
         tokio::select! {
             biased;
-            () = self.events.closed() => PortInput::Request(CLOSE),
+            () = self.outbox.closed() => PortInput::Request(CLOSE),
             request = self.requests.recv() => PortInput::Request(request.unwrap_or(CLOSE)),
             time_max = wait_for_deadline(self.deadline) => PortInput::TimeUp { time_max },
             change = self.approvals.next_change() => PortInput::QuestionChanged(change),
@@ -300,7 +296,7 @@ impl ClientPort {
             PortInput::Request(SessionRequest::FindResult(number, reply)) => {
                 let _ = reply.send(journal_writer.find_result(number).await);
             }
-            PortInput::Request(SessionRequest::RetryJournal) => journal_writer.retry(self).await,
+            PortInput::Request(SessionRequest::RetryJournal) => journal_writer.retry().await,
             PortInput::TimeUp { time_max } => {
                 self.refuse_all().await;
                 return Err(Interrupt::TimeUp { time_max });
@@ -372,14 +368,6 @@ impl ClientPort {
         })
     }
 
-    /// Counts plugin messages that are safe in the journal.
-    pub(super) fn count_notices(&self, added: usize) {
-        self.notice_counter.send_if_modified(|count| {
-            *count += added as u64;
-            added > 0
-        });
-    }
-
     /// Sends a plugin's message to the front ends, once it is recorded or its journal fails.
     async fn record_notice(
         &mut self,
@@ -389,9 +377,7 @@ impl ClientPort {
         for notice_text in [&mut notice.text].into_iter().chain(&mut notice.speech) {
             notice_text.truncate(notice_text.floor_char_boundary(services::NOTICE_BYTES_MAX));
         }
-        journal_writer
-            .write_records(&[JournalRecord::Noticed { notice: notice.clone() }], self)
-            .await;
+        journal_writer.write_records(&[JournalRecord::Noticed { notice: notice.clone() }]).await;
         self.undelivered_notices.push(notice.clone());
         self.emit(SessionEvent::Noticed { notice }).await;
     }

@@ -32,6 +32,7 @@ pub mod history;
 pub mod journal;
 pub mod memory;
 mod model_exchange;
+mod outbox;
 mod progress_throttle;
 mod recall;
 mod recall_backlog;
@@ -73,6 +74,7 @@ pub use tool_names::ToolRef;
 
 use client_port::SessionChannels;
 use command::SessionRequest;
+use outbox::SessionOutbox;
 use session::Session;
 
 /// Most commands that may wait; a front end that sends more waits itself. No human types that fast,
@@ -302,7 +304,8 @@ pub fn spawn_session(
     let (requests, inbox) = mpsc::channel(REQUESTS_WAITING_MAX);
     let (outbox, events) = mpsc::channel(EVENTS_WAITING_MAX);
     let (notice_counter, notice_count) = watch::channel(0);
-    let session = Session::new(parts, SessionChannels { inbox, outbox, notice_counter })?;
+    let outbox = SessionOutbox::new(outbox, notice_counter);
+    let session = Session::new(parts, SessionChannels { inbox, outbox })?;
     tokio::spawn(session.run());
     Ok((SessionHandle { requests, notice_count }, events))
 }

@@ -125,7 +125,7 @@ impl Session {
             Ok(ModelExchange { reply, usage, cost }) => {
                 let text = reply.message.text;
                 let record = JournalRecord::Summary { text: text.clone(), through, usage, cost };
-                self.log.write_records(vec![record], &self.client).await;
+                self.log.write_records(vec![record]).await;
                 self.client.emit(SessionEvent::Summarized { messages, text }).await;
             }
         }

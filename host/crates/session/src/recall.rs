@@ -66,7 +66,7 @@ impl Session {
         };
         let memories = self.select_memories(found, &shown_turns, recalled_tokens_max);
         if !memories.is_empty() {
-            self.log.write_records(vec![JournalRecord::Recalled { memories }], &self.client).await;
+            self.log.write_records(vec![JournalRecord::Recalled { memories }]).await;
         }
         Ok(())
     }

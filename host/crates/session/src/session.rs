@@ -69,7 +69,8 @@ impl Session {
         let initial = InitialInstructions::from_options(&past, &options, by_meaning);
         let memories = initial.memories.clone();
         let opening = opening_records(&past, initial, model.name());
-        let mut log = SessionLog::new(past.transcript, journal, by_meaning);
+        let mut log =
+            SessionLog::new(past.transcript, journal, by_meaning, channels.outbox.clone());
         opening.into_iter().for_each(|record| log.defer_record(record));
         Ok(Self {
             model,
@@ -106,7 +107,7 @@ impl Session {
         }
         self.finish_recall_jobs().await;
         // The last turn may have ended while nothing could be written.
-        self.log.journal_mut().retry(&self.client).await;
+        self.log.journal_mut().retry().await;
     }
 
     /// Takes the tools of this moment, which stay the same for a whole turn.
@@ -134,7 +135,7 @@ impl Session {
     async fn undo_turn(&mut self) {
         if let Some(input) = self.last_input().await {
             let turn = self.log.transcript().turn_count();
-            self.log.write_records(vec![JournalRecord::Undone], &self.client).await;
+            self.log.write_records(vec![JournalRecord::Undone]).await;
             self.client.emit(SessionEvent::Undone { text: input.text }).await;
             self.forget_turn(turn).await;
         }
@@ -154,7 +155,7 @@ impl Session {
     async fn pin_turn(&mut self) {
         if self.last_input().await.is_some() {
             let turn = self.log.transcript().turn_count();
-            self.log.write_records(vec![JournalRecord::Pinned { turn }], &self.client).await;
+            self.log.write_records(vec![JournalRecord::Pinned { turn }]).await;
             self.client.emit(SessionEvent::Pinned { turn }).await;
         }
     }

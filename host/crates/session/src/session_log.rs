@@ -8,11 +8,13 @@
 
 use std::mem;
 
+use sallyport_contract::services::PluginNotice;
+
 use super::{
-    client_port::ClientPort,
     event::{SessionEvent, SessionNotice},
     history::PastTurn,
     journal::{Journal, JournalError, JournalRecord},
+    outbox::SessionOutbox,
     results::ResultLookup,
     transcript::Transcript,
 };
@@ -32,6 +34,8 @@ pub(super) struct JournalWriter {
     /// Records that the journal has not stored yet.
     unwritten: Vec<JournalRecord>,
     is_failing: bool,
+    /// Reports failures, and the plugin messages that are safe.
+    outbox: SessionOutbox,
 }
 
 impl SessionLog {
@@ -39,8 +43,10 @@ impl SessionLog {
         transcript: Transcript,
         journal: Box<dyn Journal>,
         keeps_turns: bool,
+        outbox: SessionOutbox,
     ) -> Self {
-        let journal_writer = JournalWriter { journal, unwritten: Vec::new(), is_failing: false };
+        let unwritten = Vec::new();
+        let journal_writer = JournalWriter { journal, unwritten, is_failing: false, outbox };
         Self { transcript, journal_writer, turn: None, keeps_turns }
     }
 
@@ -72,17 +78,17 @@ impl SessionLog {
         self.transcript.apply_record(record);
     }
 
-    /// Applies the plugin messages that the front has already recorded to the transcript.
-    pub(super) fn apply_notices(&mut self, client: &mut ClientPort) {
-        for notice in client.take_notices() {
+    /// Applies plugin messages that are already recorded to the transcript.
+    pub(super) fn apply_notices(&mut self, notices: Vec<PluginNotice>) {
+        for notice in notices {
             self.transcript.apply_record(JournalRecord::Noticed { notice });
         }
     }
 
     /// Records events, all of them or none, and returns when they are safe. If they cannot be
     /// stored, the user is notified once and the session continues.
-    pub(super) async fn write_records(&mut self, records: Vec<JournalRecord>, client: &ClientPort) {
-        self.journal_writer.write_records(&records, client).await;
+    pub(super) async fn write_records(&mut self, records: Vec<JournalRecord>) {
+        self.journal_writer.write_records(&records).await;
         for record in records {
             self.update_past_turn(&record);
             self.transcript.apply_record(record);
@@ -102,7 +108,7 @@ impl SessionLog {
 
 impl JournalWriter {
     /// Writes records and returns when they are safe, or when the user knows that they are not.
-    pub(super) async fn write_records(&mut self, records: &[JournalRecord], client: &ClientPort) {
+    pub(super) async fn write_records(&mut self, records: &[JournalRecord]) {
         if records.is_empty() {
             return;
         }
@@ -113,14 +119,14 @@ impl JournalWriter {
         self.unwritten.extend(records.iter().cloned());
         // A failing journal is retried once a turn, each time with everything that it missed.
         if !self.is_failing || records.iter().any(is_urgent) {
-            self.flush(client).await;
+            self.flush().await;
         }
     }
 
     /// Tries again to write what a failing journal missed.
-    pub(super) async fn retry(&mut self, client: &ClientPort) {
+    pub(super) async fn retry(&mut self) {
         if self.is_failing {
-            self.flush(client).await;
+            self.flush().await;
         }
     }
 
@@ -141,18 +147,19 @@ impl JournalWriter {
         self.journal.find_result(number).await
     }
 
-    async fn flush(&mut self, client: &ClientPort) {
+    async fn flush(&mut self) {
         match self.journal.write_records(self.unwritten.clone()).await {
             Ok(()) => {
                 let is_notice =
                     |record: &&JournalRecord| matches!(record, JournalRecord::Noticed { .. });
-                client.count_notices(self.unwritten.iter().filter(is_notice).count());
+                self.outbox.count_notices(self.unwritten.iter().filter(is_notice).count());
                 self.unwritten.clear();
                 self.is_failing = false;
             }
             Err(error) => {
                 if !mem::replace(&mut self.is_failing, true) {
-                    client.emit(SessionEvent::Notice(SessionNotice::JournalFailed { error })).await;
+                    let notice = SessionNotice::JournalFailed { error };
+                    self.outbox.emit(SessionEvent::Notice(notice)).await;
                 }
             }
         }

@@ -126,8 +126,8 @@ impl Session {
         let (text, origin) = (input.text.clone(), input.origin.clone());
         self.summary_failed = false;
         self.client.set_deadline(self.usage_tracker.begin_turn());
-        self.log.apply_notices(&mut self.client);
-        self.log.write_records(vec![JournalRecord::Input { message: input }], &self.client).await;
+        self.log.apply_notices(self.client.take_notices());
+        self.log.write_records(vec![JournalRecord::Input { message: input }]).await;
         let turn = self.log.transcript().turn_count();
         self.client.emit(SessionEvent::InputAccepted { turn, text, origin }).await;
     }
@@ -139,7 +139,7 @@ impl Session {
         let mut records: Vec<JournalRecord> =
             self.closing_record(&reason, &partial_text).into_iter().collect();
         records.push(JournalRecord::TurnEnded { end, usage });
-        self.log.write_records(records, &self.client).await;
+        self.log.write_records(records).await;
         self.client.set_deadline(None);
         self.client.emit(SessionEvent::TurnEnded { reason, usage }).await;
     }
@@ -191,9 +191,7 @@ impl Session {
         self.log.transcript_mut().assign_unique_ids(&mut reply.message);
         let interpreted = combine_calls(&reply.message, interpretations);
         let message = reply.message.clone();
-        self.log
-            .write_records(vec![JournalRecord::Answer { message, usage, cost }], &self.client)
-            .await;
+        self.log.write_records(vec![JournalRecord::Answer { message, usage, cost }]).await;
         let text = reply.message.text.clone();
         self.client.emit(SessionEvent::MessageComplete { text, usage: reply.usage }).await;
         if let Some(notice) = answer_notice(&reply.message, &reply.finish) {
@@ -251,7 +249,7 @@ impl Session {
     async fn search_tools(&mut self, query: &str, limit: usize) -> Outcome {
         let data = self.toolset.search_tools(query, limit);
         let record = JournalRecord::Found { tools: found_tool_names(&data) };
-        self.log.write_records(vec![record], &self.client).await;
+        self.log.write_records(vec![record]).await;
         Outcome::Completed(ToolOutput { data, ..ToolOutput::default() })
     }
 
@@ -259,9 +257,7 @@ impl Session {
     async fn end_if_spoken(&mut self, speech: Option<String>) -> Result<(), TurnEnd> {
         match speech {
             Some(text) => {
-                self.log
-                    .write_records(vec![JournalRecord::Note { text: text.clone() }], &self.client)
-                    .await;
+                self.log.write_records(vec![JournalRecord::Note { text: text.clone() }]).await;
                 Err(TurnEnd::Spoken { text })
             }
             None => Ok(()),
