@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use crate::{abi, compile::ExceededCompileLimit, component::ComponentFile};
+use crate::compile_limits::ExceededCompileLimit;
 
 /// The reason why a plugin could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -59,22 +59,6 @@ pub enum LoadError {
 pub(crate) const NO_EXPORTS: &str = "no exports at all";
 
 impl LoadError {
-    /// The error for a component whose exports lack one that the host needs.
-    pub(crate) fn missing_export(
-        file: &ComponentFile,
-        exports: &[String],
-        export: &'static str,
-        wanted: &'static str,
-    ) -> Self {
-        let (path, found) = (file.path().to_owned(), abi::format_exports(exports));
-        Self::MissingExport { path, export, found, wanted }
-    }
-
-    /// The error for a component that has one of our interfaces with other types.
-    pub(crate) fn mismatch(file: &ComponentFile, error: &wasmtime::Error) -> Self {
-        Self::InterfaceMismatch { path: file.path().to_owned(), message: format!("{error:#}") }
-    }
-
     /// A suggestion for the operator.
     pub fn hint(&self) -> &'static str {
         match self {

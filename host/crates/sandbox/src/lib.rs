@@ -20,6 +20,7 @@ mod call_slots;
 mod capability;
 mod clock;
 pub mod compile;
+mod compile_limits;
 pub mod component;
 mod current_run;
 mod digest_cache;

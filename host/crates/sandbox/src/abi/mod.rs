@@ -323,9 +323,27 @@ fn truncate_text(mut text: String, bytes_max: u64) -> String {
     text
 }
 
+impl LoadError {
+    /// The error for a component whose exports lack one that the host needs.
+    pub(crate) fn missing_export(
+        file: &ComponentFile,
+        exports: &[String],
+        export: &'static str,
+        wanted: &'static str,
+    ) -> Self {
+        let (path, found) = (file.path().to_owned(), format_exports(exports));
+        Self::MissingExport { path, export, found, wanted }
+    }
+
+    /// The error for a component that has one of our interfaces with other types.
+    pub(crate) fn mismatch(file: &ComponentFile, error: &wasmtime::Error) -> Self {
+        Self::InterfaceMismatch { path: file.path().to_owned(), message: format!("{error:#}") }
+    }
+}
+
 /// Lists exports for an error message: those of our package, or all of them if the component has
 /// none of ours.
-pub(crate) fn format_exports(all: &[String]) -> String {
+fn format_exports(all: &[String]) -> String {
     let is_ours = |name: &&String| name.starts_with(PACKAGE_PREFIX);
     let has_ours = all.iter().any(|name| is_ours(&name));
     let names = all.iter().filter(|name| !has_ours || is_ours(name));

@@ -19,7 +19,6 @@
 //! wrong. The remedy is to update the engine. A worker does not hide how long it takes either.
 
 mod isolation;
-mod limits;
 mod process;
 pub(crate) mod queue;
 mod reply;
@@ -31,9 +30,10 @@ use serde::{Deserialize, Serialize};
 use wasmtime::Engine;
 
 pub use isolation::{CompilerIsolation, IsolationLayerStatus};
-pub use limits::{CompileLimits, ExceededCompileLimit};
 pub use queue::run_as_queue;
 pub use worker::run_as_worker;
+
+pub use crate::compile_limits::{CompileLimits, ExceededCompileLimit};
 
 use crate::{error::LoadError, runtime::engine_config};
 

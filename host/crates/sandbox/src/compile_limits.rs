@@ -44,14 +44,14 @@ impl CompileLimits {
     };
 
     /// The limits as arguments of a process: bytes, bytes, milliseconds, seconds.
-    pub(super) fn to_arguments(self) -> [OsString; 4] {
+    pub(crate) fn to_arguments(self) -> [OsString; 4] {
         let time_ms = u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX);
         [self.memory_bytes, self.code_bytes, time_ms, self.cpu_time.as_secs()]
             .map(|number| number.to_string().into())
     }
 
     /// Reads limits from the arguments of this process.
-    pub(super) fn from_arguments(
+    pub(crate) fn from_arguments(
         arguments: &mut impl Iterator<Item = OsString>,
     ) -> io::Result<Self> {
         let mut number = || {
