@@ -27,6 +27,7 @@ mod digest_cache;
 mod dynamic;
 mod effect_log;
 mod embedded_manifest;
+mod engine_config;
 mod error;
 mod files;
 mod grant;

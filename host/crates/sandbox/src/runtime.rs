@@ -12,7 +12,7 @@ use std::{
 
 use sallyport_contract::HostNameResolver;
 use wasmtime::{
-    Config, InstanceAllocationStrategy, WasmBacktraceDetails, WasmFeatures,
+    InstanceAllocationStrategy,
     component::{HasSelf, Linker},
 };
 use wasmtime_wasi::p2::bindings::clocks::monotonic_clock;
@@ -23,11 +23,11 @@ use crate::{
     compile::{Compiler, CompilerIsolation},
     component::ComponentFile,
     digest_cache::DigestCache,
+    engine_config::engine_config,
     error::LoadError,
     files::{self, SharedDiskState},
     guest::Guest,
     instance_pool::InstancePool,
-    limits::{FIBER_STACK_BYTES, WASM_STACK_BYTES},
     memory_pool::MemoryPool,
     mutex::lock_mutex,
     net::{TlsClient, error_codes},
@@ -205,27 +205,6 @@ impl WasmEngine {
         self.ticker.add_engine(wasm.clone());
         Ok(Self { wasm, linker, ticker: Arc::clone(&self.ticker) })
     }
-}
-
-/// The engine's settings. Proposals that plugins of WASI 0.2 do not need are off, because untrusted
-/// input could reach their code.
-pub(crate) fn engine_config() -> Config {
-    let mut config = Config::new();
-    config
-        .epoch_interruption(true)
-        // Makes calls three to four times cheaper. Components of WASI 0.2 do not use it.
-        .concurrency_support(false)
-        .max_wasm_stack(WASM_STACK_BYTES)
-        .async_stack_size(FIBER_STACK_BYTES)
-        .allocation_strategy(InstanceAllocationStrategy::OnDemand)
-        .wasm_backtrace_details(WasmBacktraceDetails::Disable)
-        .wasm_features(WasmFeatures::THREADS, false)
-        .wasm_features(WasmFeatures::MEMORY64, false)
-        .wasm_features(WasmFeatures::CUSTOM_PAGE_SIZES, false)
-        .wasm_features(WasmFeatures::GC, false)
-        .wasm_features(WasmFeatures::EXCEPTIONS, false)
-        .wasm_features(WasmFeatures::RELAXED_SIMD, false);
-    config
 }
 
 /// Links everything that a guest can import. Files and sockets are linked for all guests: the

@@ -35,7 +35,7 @@ pub use worker::run_as_worker;
 
 pub use crate::compile_limits::{CompileLimits, ExceededCompileLimit};
 
-use crate::{error::LoadError, runtime::engine_config};
+use crate::{engine_config::engine_config, error::LoadError};
 
 /// The link to its own program that Linux gives every process.
 const OWN_PROGRAM: &str = "/proc/self/exe";

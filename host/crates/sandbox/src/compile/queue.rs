@@ -27,7 +27,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::{CompileLimits, Compiler};
 use crate::{
-    cache::ComponentCache, component::ComponentFile, mutex::lock_mutex, runtime::engine_config,
+    cache::ComponentCache, component::ComponentFile, engine_config::engine_config,
+    mutex::lock_mutex,
 };
 
 /// The hidden first argument. The limits follow, in bytes, milliseconds and seconds, and then the

@@ -8,7 +8,7 @@ use std::{
 use wasmtime::{Engine, OutOfMemory};
 
 use super::{CompileLimits, format_error_chain, isolation, reply};
-use crate::{component::COMPONENT_BYTES_MAX, runtime::engine_config};
+use crate::{component::COMPONENT_BYTES_MAX, engine_config::engine_config};
 
 /// The hidden first argument. The limits follow. The worker enforces memory and processor time; its
 /// parent enforces the wall-clock time and the size of the code.

@@ -20,7 +20,7 @@ use rustix::{
 use wasmtime::{Engine, component::Component};
 
 use super::{IsolationLayerStatus, landlock, rlimit, seccomp, start_threads};
-use crate::{compile::CompileLimits, runtime::engine_config};
+use crate::{compile::CompileLimits, engine_config::engine_config};
 
 /// A component with one module, whose only function does nothing.
 const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0\x01\x18\
