@@ -32,6 +32,7 @@ mod error;
 mod files;
 mod grant;
 mod guest;
+mod host_start;
 mod import_check;
 mod instance_pool;
 mod interface;

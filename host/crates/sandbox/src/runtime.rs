@@ -6,8 +6,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, LazyLock, Mutex, OnceLock, Weak},
-    time::{SystemTime, UNIX_EPOCH},
+    sync::{Arc, Mutex, OnceLock, Weak},
 };
 
 use sallyport_contract::HostNameResolver;
@@ -27,6 +26,7 @@ use crate::{
     error::LoadError,
     files::{self, SharedDiskState},
     guest::Guest,
+    host_start,
     instance_pool::InstancePool,
     memory_pool::MemoryPool,
     mutex::lock_mutex,
@@ -67,18 +67,6 @@ pub(crate) struct WasmEngine {
     pub(crate) ticker: Arc<EpochTicker>,
 }
 
-/// The start of this host, in milliseconds since 1970. Plugins that keep data only while a host
-/// runs use it to distinguish one host from the next.
-static STARTED_MS: LazyLock<u64> = LazyLock::new(|| {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-});
-
-/// The start of this host, in milliseconds since 1970.
-pub(crate) fn started_ms() -> u64 {
-    *STARTED_MS
-}
-
 impl Sandbox {
     /// Creates a sandbox. If the cache folder cannot be used, the sandbox works without it and the
     /// second value states why.
@@ -91,7 +79,7 @@ impl Sandbox {
         options: SandboxOptions,
         simulation: Simulation,
     ) -> (Arc<Self>, Option<String>) {
-        LazyLock::force(&STARTED_MS);
+        host_start::note_start();
         let (cache, warning) = match &options.cache_dir {
             None => (ComponentCache::without_folder(options.compiler), None),
             Some(folder) => match ComponentCache::open(folder, &options.compiler) {

@@ -8,8 +8,8 @@ use sallyport_contract::{
 use crate::{
     abi::{ToolReturnValue, UncheckedTool, truncate_text},
     bindings::v0_1::sallyport::plugin::types as wit,
+    host_start,
     run_context::RunContext,
-    runtime,
 };
 
 pub(super) fn tool_from_wit(spec: wit::ToolSpec) -> UncheckedTool {
@@ -37,7 +37,7 @@ pub(super) fn call_context(call: &AdmittedCall, run_context: &RunContext) -> wit
         user_id: run_context.data_owner().user,
         conversation_id: context.conversation_id.clone(),
         deadline_ms: Some(u32::try_from(time_left.as_millis()).unwrap_or(u32::MAX)),
-        extra: Some(format!(r#"{{"host_started_ms":{}}}"#, runtime::started_ms())),
+        extra: Some(format!(r#"{{"host_started_ms":{}}}"#, host_start::started_ms())),
     }
 }
 
