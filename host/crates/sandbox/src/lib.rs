@@ -74,7 +74,7 @@ pub use net::{
     DuplexConnection, PendingBody, SystemResolver,
 };
 pub use plugin::{Plugin, PluginParts, PluginUnavailable};
-pub use precompile::CompileProgress;
+pub use precompile::{CompileProgress, run_as_queue};
 pub use producers::component_languages;
 pub use runtime::{Sandbox, SandboxOptions};
 pub use simulation::{SimulatedNetwork, Simulation};

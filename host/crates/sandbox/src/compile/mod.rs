@@ -20,7 +20,6 @@
 
 mod isolation;
 mod process;
-pub(crate) mod queue;
 mod reply;
 mod worker;
 
@@ -30,7 +29,6 @@ use serde::{Deserialize, Serialize};
 use wasmtime::Engine;
 
 pub use isolation::{CompilerIsolation, IsolationLayerStatus};
-pub use queue::run_as_queue;
 pub use worker::run_as_worker;
 
 pub use crate::compile_limits::{CompileLimits, ExceededCompileLimit};

@@ -1,5 +1,7 @@
 //! Compilation ahead of the first use: all components that a start needs, in parallel.
 
+mod queue;
+
 use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
 
 use tokio::{
@@ -7,13 +9,9 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::{
-    ComponentFile, LoadError, Sandbox,
-    compile::{
-        Compiler,
-        queue::{self, QueuedComponent},
-    },
-};
+use self::queue::QueuedComponent;
+pub use self::queue::run_as_queue;
+use crate::{ComponentFile, LoadError, Sandbox, compile::Compiler};
 
 /// How often progress is reported while nothing changes.
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);

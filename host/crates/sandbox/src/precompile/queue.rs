@@ -25,9 +25,11 @@ use std::{
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::{CompileLimits, Compiler};
 use crate::{
-    cache::ComponentCache, component::ComponentFile, engine_config::engine_config,
+    cache::ComponentCache,
+    compile::{CompileLimits, Compiler},
+    component::ComponentFile,
+    engine_config::engine_config,
     mutex::lock_mutex,
 };
 
