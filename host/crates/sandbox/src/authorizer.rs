@@ -12,7 +12,7 @@ use sallyport_contract::{
 use sallyport_policy::{Grant, NetPermit, ProxyTable, edit::GrantAddition};
 use url::Url;
 
-use crate::{mutex::lock_mutex, net::PendingBody};
+use crate::{mutex::lock_mutex, pending_body::PendingBody};
 
 /// An access to the outside that the grant lets through, before it happens.
 pub struct OutboundAccess<'a> {

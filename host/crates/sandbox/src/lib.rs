@@ -41,6 +41,7 @@ mod memory_pool;
 pub mod metadata;
 mod mutex;
 mod net;
+mod pending_body;
 pub mod plugin;
 mod precompile;
 mod prepared_instances;
@@ -70,9 +71,10 @@ pub use files::find_path_argument;
 pub use instance_pool::InstanceInfo;
 pub use metadata::ComponentMetadata;
 pub use net::{
-    ActionAnswer, ActionRequest, ActionRequestError, ActionRun, BodyBufferError, BoxedConnection,
-    DuplexConnection, PendingBody, SystemResolver,
+    ActionAnswer, ActionRequest, ActionRequestError, ActionRun, BoxedConnection, DuplexConnection,
+    SystemResolver,
 };
+pub use pending_body::{BodyBufferError, PendingBody};
 pub use plugin::{Plugin, PluginParts, PluginUnavailable};
 pub use precompile::{CompileProgress, run_as_queue};
 pub use producers::component_languages;

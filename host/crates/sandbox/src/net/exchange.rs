@@ -16,12 +16,15 @@ use super::{
     headers, incoming,
     limited_connection::{LimitedConnection, ResponseHeadLimit, ResponseHeadTooLong},
     outgoing::{RequestBodyError, ScannedRequestBody},
-    pending_body::{BodyBufferError, PendingBody},
     proxy, repeat,
     request_check::PermittedRequest,
     timeouts::{ExchangeStep, ExchangeTimeouts},
 };
-use crate::{effect_log::RequestTraffic, limits::HEADER_BYTES_MAX};
+use crate::{
+    effect_log::RequestTraffic,
+    limits::HEADER_BYTES_MAX,
+    pending_body::{BodyBufferError, PendingBody},
+};
 
 /// Most header lines of a response. Servers of one site send up to some hundred; their bytes are
 /// limited separately ([`HEADER_BYTES_MAX`]).

@@ -34,7 +34,6 @@ mod http_usage;
 mod incoming;
 mod limited_connection;
 mod outgoing;
-mod pending_body;
 mod proxy;
 mod redirect;
 mod repeat;
@@ -57,7 +56,6 @@ pub use action_run::{ActionAnswer, ActionRequest, ActionRequestError, ActionRun}
 pub use dial::{BoxedConnection, DuplexConnection};
 pub(crate) use headers::prepare_response_headers;
 pub(crate) use http_usage::HttpUsage;
-pub use pending_body::{BodyBufferError, PendingBody};
 pub use resolver::SystemResolver;
 pub(crate) use tls::TlsClient;
 

@@ -10,11 +10,10 @@ use wasmtime_wasi_http::Error;
 use super::{
     HttpGate,
     exchange::PreparedRequest,
-    pending_body::PendingBody,
     request_url,
     secret::{HeaderCredential, SecretScanner},
 };
-use crate::authorizer::OutboundAccessKind;
+use crate::{authorizer::OutboundAccessKind, pending_body::PendingBody};
 
 /// Longest wait for a guest to write a body that the user has to be asked about.
 const BUFFER_TIME_MAX: Duration = Duration::from_secs(30);

@@ -32,13 +32,13 @@ enum PendingBodyState {
 }
 
 impl PendingBody {
-    pub(super) fn new(body: WasiBody) -> Self {
+    pub(crate) fn new(body: WasiBody) -> Self {
         Self(Mutex::new(PendingBodyState::Unread(body)))
     }
 
     /// Waits for the whole body and keeps it for sending. The guest must run in the meantime: it
     /// may still be writing.
-    pub(super) async fn buffer_body(&self) {
+    pub(crate) async fn buffer_body(&self) {
         let mut pending = self.0.lock().await;
         if let PendingBodyState::Unread(body) = &mut *pending {
             *pending = PendingBodyState::Buffered(collect_body(body).await);
@@ -46,7 +46,7 @@ impl PendingBody {
     }
 
     /// Stops waiting. The rest of the body is not sent either.
-    pub(super) async fn stop_buffering(&self) {
+    pub(crate) async fn stop_buffering(&self) {
         let mut pending = self.0.lock().await;
         if let PendingBodyState::Unread(_) = &*pending {
             *pending = PendingBodyState::Buffered(Err(BodyBufferError::Unfinished));
@@ -72,7 +72,7 @@ impl PendingBody {
     ///
     /// The body was to be held and could not be. Part of it has been read already, so it cannot be
     /// sent any more, even if the request has been allowed without a question in the meantime.
-    pub(super) fn into_body(self) -> Result<WasiBody, BodyBufferError> {
+    pub(crate) fn into_body(self) -> Result<WasiBody, BodyBufferError> {
         match self.0.into_inner() {
             PendingBodyState::Unread(body) => Ok(body),
             PendingBodyState::Buffered(Ok(bytes)) if bytes.is_empty() => {
