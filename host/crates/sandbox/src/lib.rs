@@ -72,11 +72,11 @@ pub use instance_pool::InstanceInfo;
 pub use metadata::ComponentMetadata;
 pub use net::{
     ActionAnswer, ActionRequest, ActionRequestError, ActionRun, BoxedConnection, DuplexConnection,
-    SystemResolver,
+    SimulatedNetwork, SystemResolver,
 };
 pub use pending_body::{BodyBufferError, PendingBody};
 pub use plugin::{Plugin, PluginParts, PluginUnavailable};
 pub use precompile::{CompileProgress, run_as_queue};
 pub use producers::component_languages;
 pub use runtime::{Sandbox, SandboxOptions};
-pub use simulation::{SimulatedNetwork, Simulation};
+pub use simulation::Simulation;

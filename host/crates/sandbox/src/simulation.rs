@@ -10,10 +10,9 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use url::Url;
 use wasmtime_wasi::HostWallClock;
 
-use crate::net::BoxedConnection;
+use crate::net::SimulatedNetwork;
 
 /// The parts of the world that are simulated. By default none is.
 #[derive(Clone, Default)]
@@ -22,13 +21,6 @@ pub struct Simulation {
     pub now: Option<SystemTime>,
     /// Answers all requests in place of servers.
     pub network: Option<Arc<dyn SimulatedNetwork>>,
-}
-
-/// Stands in for all servers.
-pub trait SimulatedNetwork: Send + Sync {
-    /// Returns a connection to the server of a URL, over which one HTTP/1.1 request is sent as plain
-    /// text.
-    fn connect(&self, url: &Url) -> BoxedConnection;
 }
 
 impl fmt::Debug for Simulation {

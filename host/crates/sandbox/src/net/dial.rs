@@ -12,7 +12,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
 };
-use url::Host;
+use url::{Host, Url};
 use wasmtime_wasi_http::Error;
 
 use super::{
@@ -36,6 +36,13 @@ pub type BoxedConnection = Box<dyn DuplexConnection>;
 pub trait DuplexConnection: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> DuplexConnection for T {}
+
+/// Stands in for all servers.
+pub trait SimulatedNetwork: Send + Sync {
+    /// Returns a connection to the server of a URL, over which one HTTP/1.1 request is sent as plain
+    /// text.
+    fn connect(&self, url: &Url) -> BoxedConnection;
+}
 
 /// The form of the request target on the request line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

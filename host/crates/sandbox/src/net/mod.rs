@@ -53,13 +53,13 @@ use tracing::Instrument as _;
 use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
 
 pub use action_run::{ActionAnswer, ActionRequest, ActionRequestError, ActionRun};
-pub use dial::{BoxedConnection, DuplexConnection};
+pub use dial::{BoxedConnection, DuplexConnection, SimulatedNetwork};
 pub(crate) use headers::prepare_response_headers;
 pub(crate) use http_usage::HttpUsage;
 pub use resolver::SystemResolver;
 pub(crate) use tls::TlsClient;
 
-use crate::{run_context::RunContext, simulation::SimulatedNetwork};
+use crate::run_context::RunContext;
 
 /// Most bytes of one request's body that the host buffers for a guest. The limit on open requests
 /// bounds the sum.
