@@ -13,6 +13,7 @@
 //! `grant`, `files`, `net`, and [`roles`] for the roles other than tools.
 
 mod abi;
+mod action_run;
 pub mod authorizer;
 mod bindings;
 mod cache;
@@ -57,6 +58,7 @@ mod simulation;
 mod ticker;
 pub mod undo;
 
+pub use action_run::{ActionAnswer, ActionRequest, ActionRequestError, ActionRun};
 pub use authorizer::{
     AccountCredential, FixedGrantAuthorizer, GrantOutcome, HostCallAuthorizer, OutboundAccess,
     OutboundAccessKind, RunGrants,
@@ -70,10 +72,7 @@ pub use error::LoadError;
 pub use files::find_path_argument;
 pub use instance_pool::InstanceInfo;
 pub use metadata::ComponentMetadata;
-pub use net::{
-    ActionAnswer, ActionRequest, ActionRequestError, ActionRun, BoxedConnection, DuplexConnection,
-    SimulatedNetwork, SystemResolver,
-};
+pub use net::{BoxedConnection, DuplexConnection, SimulatedNetwork, SystemResolver};
 pub use pending_body::{BodyBufferError, PendingBody};
 pub use plugin::{Plugin, PluginParts, PluginUnavailable};
 pub use precompile::{CompileProgress, run_as_queue};

@@ -24,7 +24,6 @@
 //! lets the host follow some ([`redirect`]). The host keeps no cookies, and no two requests share a
 //! connection.
 
-mod action_run;
 mod coding;
 mod dial;
 pub(crate) mod error_codes;
@@ -52,7 +51,6 @@ use sallyport_policy::RequestFormError;
 use tracing::Instrument as _;
 use wasmtime_wasi_http::{Error, ForbiddenHeaderFilter, RequestOptions, WasiBody, WasiHttpHooks};
 
-pub use action_run::{ActionAnswer, ActionRequest, ActionRequestError, ActionRun};
 pub use dial::{BoxedConnection, DuplexConnection, SimulatedNetwork};
 pub(crate) use headers::prepare_response_headers;
 pub(crate) use http_usage::HttpUsage;
@@ -82,7 +80,7 @@ pub(crate) struct HttpGate {
 impl HttpGate {
     /// Makes a request that ends no later than its call, even while the user is being asked about
     /// it or its response is being read.
-    async fn send_while_open(
+    pub(crate) async fn send_while_open(
         &self,
         request: Request<WasiBody>,
         options: RequestOptions,

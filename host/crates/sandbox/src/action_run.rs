@@ -12,10 +12,10 @@ use sallyport_contract::{AdmittedCall, CallFailure, CallReport, FailureKind, Out
 use url::Url;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
-use super::{HttpGate, HttpUsage};
 use crate::{
     Sandbox,
     authorizer::HostCallAuthorizer,
+    net::{HttpGate, HttpUsage},
     roles::RoleLinks,
     run_context::{RunContext, RunGuard},
 };
