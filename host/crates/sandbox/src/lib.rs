@@ -48,6 +48,7 @@ mod precompile;
 mod prepared_instances;
 mod producers;
 mod rate_limiter;
+mod role_data;
 pub mod roles;
 mod run;
 mod run_context;

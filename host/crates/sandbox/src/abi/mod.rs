@@ -26,10 +26,8 @@ use crate::{
     dynamic::docs::PackageDocs,
     error::NO_EXPORTS,
     guest::Guest,
-    roles::{
-        GenerationRequest, GuidePersona, ListenerReply, ListenerSignal, ProviderAnswer,
-        ProviderFailure, RoleLinks, UiEvent,
-    },
+    role_data::{GuidePersona, ListenerReply, ListenerSignal, UiEvent},
+    roles::{GenerationRequest, ProviderAnswer, ProviderFailure, RoleLinks},
     run::{self, RunBody},
 };
 

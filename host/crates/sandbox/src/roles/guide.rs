@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sallyport_contract::Redactor;
 
-use crate::{Plugin, plugin::PluginUnavailable, run_context::RunContext};
+use crate::{Plugin, plugin::PluginUnavailable, role_data::GuidePersona, run_context::RunContext};
 
 /// Longest wait for a persona. The persona is mostly fixed text, but an interpreter needs a moment
 /// to start.
@@ -21,20 +21,6 @@ const MEMORY_BYTES_MAX: usize = 8 * 1024;
 
 /// Longest name of a memory policy in bytes. The known ones are much shorter.
 const POLICY_BYTES_MAX: usize = 64;
-
-/// The description of the assistant by a plugin. Every text in it is untrusted.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GuidePersona {
-    /// The instructions for the model.
-    pub system_prompt: String,
-    /// How much its answers may vary; a finite number from 0.
-    pub temperature: Option<f64>,
-    /// The memory policy, which selects what the model sees of a long conversation. The name has
-    /// not been checked.
-    pub memory_policy: Option<String>,
-    /// Facts that the assistant knows from the start.
-    pub initial_memories: Vec<String>,
-}
 
 impl Plugin {
     /// Asks the plugin to describe the assistant, in a fresh instance with the plugin's settings

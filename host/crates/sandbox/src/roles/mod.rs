@@ -19,9 +19,8 @@ mod ui;
 
 pub use self::http::{HttpBody, HttpBodyError, ServedRequest};
 pub(crate) use delta_stream::DeltaStream;
-pub use guide::GuidePersona;
 pub(crate) use links::{ListenerInputLink, RoleLinks};
-pub use listener::{ListenerReply, ListenerSignal, PluginListener, SignalResult};
+pub use listener::{PluginListener, SignalResult};
 pub(crate) use program::ProgramStreams;
 pub use provider::{
     DeltaSender, GenerationRequest, GenerationSettings, MediaBlob, ProviderAnswer,
@@ -30,7 +29,9 @@ pub use provider::{
     ProviderUserMessage,
 };
 pub use timers::TimerRunResult;
-pub use ui::{
-    PluginUi, UiActivity, UiEvent, UiMessage, UiMessageAuthor, UiTextFormat, UiToolCallRequest,
-    UiToolCallResult,
+pub use ui::PluginUi;
+
+pub use crate::role_data::{
+    GuidePersona, ListenerReply, ListenerSignal, UiActivity, UiEvent, UiMessage, UiMessageAuthor,
+    UiTextFormat, UiToolCallRequest, UiToolCallResult,
 };

@@ -2,7 +2,7 @@
 
 use crate::{
     bindings::v0_1::exports::sallyport::plugin::listener as wit,
-    roles::{ListenerReply, ListenerSignal},
+    role_data::{ListenerReply, ListenerSignal},
 };
 
 pub(super) fn signal_to_wit(signal: ListenerSignal) -> wit::Signal {

@@ -26,10 +26,8 @@ use crate::{
     bindings::v0_1::exports::sallyport::plugin as wit,
     capability::schedule::timer_to_guest,
     guest::Guest,
-    roles::{
-        GenerationRequest, GuidePersona, ListenerReply, ListenerSignal, ProviderAnswer,
-        ProviderFailure, UiEvent,
-    },
+    role_data::{GuidePersona, ListenerReply, ListenerSignal, UiEvent},
+    roles::{GenerationRequest, ProviderAnswer, ProviderFailure},
     run::{self, RunBody},
 };
 

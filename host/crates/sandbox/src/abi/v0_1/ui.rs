@@ -2,7 +2,7 @@
 
 use crate::{
     bindings::v0_1::exports::sallyport::plugin::ui as wit,
-    roles::{
+    role_data::{
         UiActivity, UiEvent, UiMessage, UiMessageAuthor, UiTextFormat, UiToolCallRequest,
         UiToolCallResult,
     },
