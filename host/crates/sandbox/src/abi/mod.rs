@@ -26,8 +26,11 @@ use crate::{
     dynamic::docs::PackageDocs,
     error::NO_EXPORTS,
     guest::Guest,
-    role_data::{GuidePersona, ListenerReply, ListenerSignal, UiEvent},
-    roles::{GenerationRequest, ProviderAnswer, ProviderFailure, RoleLinks},
+    role_data::{
+        GenerationRequest, GuidePersona, ListenerReply, ListenerSignal, ProviderAnswer,
+        ProviderFailure, UiEvent,
+    },
+    roles::RoleLinks,
     run::{self, RunBody},
 };
 

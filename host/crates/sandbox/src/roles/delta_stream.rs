@@ -8,8 +8,10 @@ use std::{
 
 use sallyport_contract::{Redactor, redact::RedactStream};
 
-use super::provider::{DeltaSender, ProviderDelta};
-use crate::mutex::lock_mutex;
+use crate::{
+    mutex::lock_mutex,
+    role_data::{DeltaSender, ProviderDelta},
+};
 
 /// The cost of each piece in addition to its text, in bytes. It stops a flood of small pieces, each
 /// of which is a message to a client.

@@ -22,16 +22,14 @@ pub(crate) use delta_stream::DeltaStream;
 pub(crate) use links::{ListenerInputLink, RoleLinks};
 pub use listener::{PluginListener, SignalResult};
 pub(crate) use program::ProgramStreams;
-pub use provider::{
-    DeltaSender, GenerationRequest, GenerationSettings, MediaBlob, ProviderAnswer,
-    ProviderAnswerMessage, ProviderDelta, ProviderFailure, ProviderFinishReason, ProviderMessage,
-    ProviderRunResult, ProviderToolCall, ProviderToolDefinition, ProviderToolResult, ProviderUsage,
-    ProviderUserMessage,
-};
+pub use provider::ProviderRunResult;
 pub use timers::TimerRunResult;
 pub use ui::PluginUi;
 
 pub use crate::role_data::{
-    GuidePersona, ListenerReply, ListenerSignal, UiActivity, UiEvent, UiMessage, UiMessageAuthor,
-    UiTextFormat, UiToolCallRequest, UiToolCallResult,
+    DeltaSender, GenerationRequest, GenerationSettings, GuidePersona, ListenerReply,
+    ListenerSignal, MediaBlob, ProviderAnswer, ProviderAnswerMessage, ProviderDelta,
+    ProviderFailure, ProviderFinishReason, ProviderMessage, ProviderToolCall,
+    ProviderToolDefinition, ProviderToolResult, ProviderUsage, ProviderUserMessage, UiActivity,
+    UiEvent, UiMessage, UiMessageAuthor, UiTextFormat, UiToolCallRequest, UiToolCallResult,
 };

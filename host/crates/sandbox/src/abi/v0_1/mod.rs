@@ -26,8 +26,10 @@ use crate::{
     bindings::v0_1::exports::sallyport::plugin as wit,
     capability::schedule::timer_to_guest,
     guest::Guest,
-    role_data::{GuidePersona, ListenerReply, ListenerSignal, UiEvent},
-    roles::{GenerationRequest, ProviderAnswer, ProviderFailure},
+    role_data::{
+        GenerationRequest, GuidePersona, ListenerReply, ListenerSignal, ProviderAnswer,
+        ProviderFailure, UiEvent,
+    },
     run::{self, RunBody},
 };
 

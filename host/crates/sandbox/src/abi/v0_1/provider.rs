@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::extract_error_message;
 use crate::{
     bindings::v0_1::{exports::sallyport::plugin::provider as wit, sallyport::plugin::types},
-    roles::{
+    role_data::{
         GenerationSettings, MediaBlob, ProviderAnswer, ProviderAnswerMessage, ProviderFailure,
         ProviderFinishReason, ProviderMessage, ProviderToolCall, ProviderToolDefinition,
         ProviderToolResult, ProviderUsage,
