@@ -16,7 +16,7 @@ use crate::{
     Sandbox,
     authorizer::HostCallAuthorizer,
     net::{HttpGate, HttpUsage},
-    roles::RoleLinks,
+    role_links::RoleLinks,
     run_context::{RunContext, RunGuard},
 };
 

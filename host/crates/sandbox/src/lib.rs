@@ -49,6 +49,7 @@ mod prepared_instances;
 mod producers;
 mod rate_limiter;
 mod role_data;
+mod role_links;
 pub mod roles;
 mod run;
 mod run_context;

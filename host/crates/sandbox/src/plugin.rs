@@ -41,7 +41,7 @@ use crate::{
     net::{HttpGate, HttpUsage},
     prepared_instances::PreparedInstances,
     rate_limiter::MinuteRateLimiter,
-    roles::RoleLinks,
+    role_links::RoleLinks,
     run::{self, GuestInstance, RunBody, RunResult, RunStopReason},
     run_context::{RunContext, RunGuard},
     runtime::WasmEngine,

@@ -17,7 +17,7 @@ use crate::{
     clock::RunClock,
     effect_log::EffectLog,
     mutex::lock_mutex,
-    roles::RoleLinks,
+    role_links::RoleLinks,
     undo::recorder::{ChangingPath, StepRecorder},
 };
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     guest::Guest,
-    roles::{ProgramStreams, RoleLinks},
+    role_links::{ProgramStreams, RoleLinks},
     run::{self, RunBody},
 };
 

@@ -30,7 +30,7 @@ use crate::{
         GenerationRequest, GuidePersona, ListenerReply, ListenerSignal, ProviderAnswer,
         ProviderFailure, UiEvent,
     },
-    roles::RoleLinks,
+    role_links::RoleLinks,
     run::{self, RunBody},
 };
 

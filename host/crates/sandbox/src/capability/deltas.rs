@@ -7,7 +7,7 @@ use sallyport_contract::Redactor;
 use sallyport_policy::ByteSize;
 
 use super::HostCall;
-use crate::{bindings::v0_1::sallyport::plugin::deltas::Host, roles::DeltaStream};
+use crate::{bindings::v0_1::sallyport::plugin::deltas::Host, role_links::DeltaStream};
 
 impl Host for HostCall<'_> {
     fn text(&mut self, text: String) -> wasmtime::Result<()> {

@@ -31,12 +31,13 @@ use tokio::sync::oneshot;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use wasmtime_wasi_http::{Error, WasiBody};
 
-use super::{ListenerInputLink, RoleLinks};
 use crate::{
     Plugin,
     abi::http::{GuestResponse, HttpHandler},
     effect_log::EffectLog,
-    net, run,
+    net,
+    role_links::{ListenerInputLink, RoleLinks},
+    run,
     run_context::RunContext,
 };
 

@@ -8,12 +8,12 @@ use sallyport_contract::{
     services::SessionInbox,
 };
 
-use super::{ListenerInputLink, RoleLinks};
 use crate::{
     Plugin,
     abi::ToolReturnValue,
     plugin::CompletedRun,
     role_data::{ListenerReply, ListenerSignal},
+    role_links::{ListenerInputLink, RoleLinks},
     run::RunBody,
 };
 

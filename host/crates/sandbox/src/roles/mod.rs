@@ -6,22 +6,16 @@
 //! [`CallReport`](sallyport_contract::CallReport). Its links to the session (the pieces of an
 //! answer, an inbox, a seat) are valid for that run only.
 
-mod delta_stream;
 mod guide;
 mod http;
-mod links;
 mod listener;
 mod offers;
-mod program;
 mod provider;
 mod timers;
 mod ui;
 
 pub use self::http::{HttpBody, HttpBodyError, ServedRequest};
-pub(crate) use delta_stream::DeltaStream;
-pub(crate) use links::{ListenerInputLink, RoleLinks};
 pub use listener::{PluginListener, SignalResult};
-pub(crate) use program::ProgramStreams;
 pub use provider::ProviderRunResult;
 pub use timers::TimerRunResult;
 pub use ui::PluginUi;

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use sallyport_contract::{AdmittedCall, CallReport, PromptQuery, ResourceQuery};
 
-use super::RoleLinks;
-use crate::{Plugin, abi::ToolReturnValue, run::RunBody};
+use crate::{Plugin, abi::ToolReturnValue, role_links::RoleLinks, run::RunBody};
 
 impl Plugin {
     /// Asks for its resources, or for the contents of one. [`ResourceQuery`] says what the output of

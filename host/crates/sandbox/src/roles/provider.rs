@@ -10,7 +10,6 @@ use sallyport_contract::{
     AdmittedCall, CallFailure, CallReport, FailureKind, Outcome, Redactor, ToolOutput, json,
 };
 
-use super::{RoleLinks, delta_stream::DeltaStream};
 use crate::{
     Plugin,
     effect_log::EffectLog,
@@ -18,6 +17,7 @@ use crate::{
         DeltaSender, GenerationRequest, ProviderAnswer, ProviderAnswerMessage, ProviderFailure,
         ProviderFinishReason, ProviderToolCall, ProviderUsage,
     },
+    role_links::{DeltaStream, RoleLinks},
 };
 
 /// Most calls of one answer. A model that requests more at a time has lost its way.

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use sallyport_contract::{AdmittedCall, CallReport, services::TimerFiring};
 
-use super::RoleLinks;
-use crate::Plugin;
+use crate::{Plugin, role_links::RoleLinks};
 
 /// The result of a firing.
 #[derive(Debug)]

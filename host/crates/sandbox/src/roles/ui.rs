@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use sallyport_contract::{AdmittedCall, CallReport, Outcome, ToolOutput, services::UiSession};
 
-use super::RoleLinks;
-use crate::{Plugin, role_data::UiEvent};
+use crate::{Plugin, role_data::UiEvent, role_links::RoleLinks};
 
 /// A plugin with a seat at a session.
 pub struct PluginUi {

@@ -1,11 +1,14 @@
 //! The links between a run and its session. A tool's call has none, except the streams of a
 //! program.
 
+mod delta_stream;
+mod program;
+
 use std::sync::Arc;
 
 use sallyport_contract::services::{SessionInbox, UiSession};
 
-use super::{delta_stream::DeltaStream, program::ProgramStreams};
+pub(crate) use self::{delta_stream::DeltaStream, program::ProgramStreams};
 
 /// The links of one run, for as long as it lasts.
 #[derive(Clone, Default)]
