@@ -104,7 +104,10 @@ impl PluginAbi for WasiCommand {
                 let guest = guest.map_err(InterfaceMismatch::wrap_error)?;
                 let ended = guest.call_run(&mut *store).await;
                 let is_explained = program.has_explanation() && !store.data().memory.was_refused();
-                Ok(program.tool_return(has_succeeded(ended, is_explained)?))
+                Ok(match program.tool_output(has_succeeded(ended, is_explained)?) {
+                    Ok(output) => ToolReturnValue::Output(output),
+                    Err(failure) => ToolReturnValue::Error(failure),
+                })
             })
         })
     }

@@ -16,6 +16,7 @@ mod monotonic_clock;
 mod notify;
 mod open_url;
 mod packages;
+mod program_stdio;
 mod progress;
 mod render;
 pub(crate) mod schedule;

@@ -8,7 +8,10 @@ use std::sync::Arc;
 
 use sallyport_contract::services::{SessionInbox, UiSession};
 
-pub(crate) use self::{delta_stream::DeltaStream, program::ProgramStreams};
+pub(crate) use self::{
+    delta_stream::DeltaStream,
+    program::{OutputCapture, ProgramStreams},
+};
 
 /// The links of one run, for as long as it lasts.
 #[derive(Clone, Default)]

@@ -6,17 +6,8 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use sallyport_contract::{CallFailure, FailureKind, ToolOutput, json};
 use sallyport_policy::ByteSize;
-use tokio::io::AsyncWrite;
-use wasmtime_wasi::{
-    async_trait,
-    cli::{IsTerminal, StdinStream, StdoutStream},
-    p2::{OutputStream, Pollable, StreamError, StreamResult, pipe::MemoryInputPipe},
-};
 
-use crate::{abi::ToolReturnValue, capability::stdio::GuestOutput, mutex::lock_mutex};
-
-/// Most bytes that a program may write at a time.
-const WRITE_BYTES_MAX: usize = 64 * 1024;
+use crate::mutex::lock_mutex;
 
 /// Bytes of standard error that are kept for the failure. The end is kept, where programs report
 /// the cause. The log has all of it, up to its own limit.
@@ -25,9 +16,9 @@ const STDERR_BYTES_MAX: usize = 8 * 1024;
 /// The streams of one run. Clones are the same streams.
 #[derive(Clone)]
 pub(crate) struct ProgramStreams {
-    arguments: Bytes,
-    captured_stdout: OutputCapture,
-    captured_stderr: OutputCapture,
+    pub(crate) arguments: Bytes,
+    pub(crate) captured_stdout: OutputCapture,
+    pub(crate) captured_stderr: OutputCapture,
 }
 
 impl ProgramStreams {
@@ -41,21 +32,6 @@ impl ProgramStreams {
         }
     }
 
-    /// Standard input: the arguments, then the end of the stream.
-    pub(crate) fn stdin(&self) -> impl StdinStream + use<> {
-        MemoryInputPipe::new(self.arguments.clone())
-    }
-
-    /// Standard output: kept up to the limit of a result.
-    pub(crate) fn stdout(&self) -> impl StdoutStream + use<> {
-        CaptureStream { capture: self.captured_stdout.clone(), log: None }
-    }
-
-    /// Standard error: logged, and its end kept.
-    pub(crate) fn stderr(&self, log: &GuestOutput) -> impl StdoutStream + use<> {
-        CaptureStream { capture: self.captured_stderr.clone(), log: Some(log.clone()) }
-    }
-
     /// Whether the output shows why the program was stopped: standard output was cut, or standard
     /// error has text.
     pub(crate) fn has_explanation(&self) -> bool {
@@ -63,15 +39,8 @@ impl ProgramStreams {
             || !lock_mutex(&self.captured_stderr.0).bytes.is_empty()
     }
 
-    /// The result of a run. `succeeded` is the program's own exit status.
-    pub(crate) fn tool_return(&self, succeeded: bool) -> ToolReturnValue {
-        match self.tool_output(succeeded) {
-            Ok(output) => ToolReturnValue::Output(output),
-            Err(failure) => ToolReturnValue::Error(failure),
-        }
-    }
-
-    fn tool_output(&self, succeeded: bool) -> Result<ToolOutput, CallFailure> {
+    /// The result of a run, or the failure. `succeeded` is the program's own exit status.
+    pub(crate) fn tool_output(&self, succeeded: bool) -> Result<ToolOutput, CallFailure> {
         let (captured_stdout, captured_stderr) =
             (lock_mutex(&self.captured_stdout.0), lock_mutex(&self.captured_stderr.0));
         if captured_stdout.is_cut {
@@ -98,9 +67,9 @@ impl ProgramStreams {
     }
 }
 
-/// Captured bytes, up to a limit.
+/// Captured bytes, up to a limit. Clones are the same bytes.
 #[derive(Clone)]
-struct OutputCapture(Arc<Mutex<CapturedOutput>>);
+pub(crate) struct OutputCapture(Arc<Mutex<CapturedOutput>>);
 
 struct CapturedOutput {
     kept_part: CapturePart,
@@ -120,6 +89,11 @@ impl OutputCapture {
     fn new(kept_part: CapturePart, bytes_max: usize) -> Self {
         let captured = CapturedOutput { kept_part, bytes: Vec::new(), bytes_max, is_cut: false };
         Self(Arc::new(Mutex::new(captured)))
+    }
+
+    /// Appends bytes. Returns whether more are accepted.
+    pub(crate) fn append_bytes(&self, bytes: &[u8]) -> bool {
+        lock_mutex(&self.0).append_bytes(bytes)
     }
 }
 
@@ -143,53 +117,6 @@ impl CapturedOutput {
     }
 }
 
-/// A standard stream that a program writes to. Clones are the same stream.
-#[derive(Clone)]
-struct CaptureStream {
-    capture: OutputCapture,
-    log: Option<GuestOutput>,
-}
-
-impl IsTerminal for CaptureStream {
-    fn is_terminal(&self) -> bool {
-        false
-    }
-}
-
-impl StdoutStream for CaptureStream {
-    /// Never used: only WASI 0.2 is linked, which calls [`StdoutStream::p2_stream`].
-    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
-        Box::new(tokio::io::sink())
-    }
-
-    fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(self.clone())
-    }
-}
-
-#[async_trait]
-impl Pollable for CaptureStream {
-    async fn ready(&mut self) {}
-}
-
-impl OutputStream for CaptureStream {
-    /// Stops the program if its output is too long: it can no longer become a result.
-    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        if !lock_mutex(&self.capture.0).append_bytes(&bytes) {
-            return Err(StreamError::Trap(wasmtime::Error::msg("the result is too long")));
-        }
-        self.log.as_mut().map_or(Ok(()), |log| log.write(bytes))
-    }
-
-    fn flush(&mut self) -> StreamResult<()> {
-        Ok(())
-    }
-
-    fn check_write(&mut self) -> StreamResult<usize> {
-        Ok(WRITE_BYTES_MAX)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,8 +135,8 @@ mod tests {
             ("{}", "", false, Err("without a message")),
         ] {
             let program = ProgramStreams::new("{}", 64);
-            program.stdout().p2_stream().write(Bytes::from(captured_stdout.to_owned())).ok();
-            lock_mutex(&program.captured_stderr.0).append_bytes(captured_stderr.as_bytes());
+            program.captured_stdout.append_bytes(captured_stdout.as_bytes());
+            program.captured_stderr.append_bytes(captured_stderr.as_bytes());
             let got = program.tool_output(succeeded);
             match (&got, want) {
                 (Ok(output), Ok(want)) => assert_eq!(output.data.to_string(), want),
@@ -223,21 +150,17 @@ mod tests {
     fn of_many_complaints_the_last_are_kept() {
         let program = ProgramStreams::new("{}", 64);
         for number in 0..10_000 {
-            assert!(
-                lock_mutex(&program.captured_stderr.0)
-                    .append_bytes(format!("line {number}\n").as_bytes())
-            );
+            assert!(program.captured_stderr.append_bytes(format!("line {number}\n").as_bytes()));
         }
         let failure = program.tool_output(false).unwrap_err();
         assert!(failure.message.ends_with("line 9999") && failure.message.len() <= 8 * 1024);
     }
 
     #[test]
-    fn who_prints_too_much_is_stopped() {
+    fn of_too_much_output_only_the_beginning_is_kept() {
         let program = ProgramStreams::new("{}", 64);
-        let mut stdout = program.stdout().p2_stream();
-        assert!(stdout.write(Bytes::from_static(&[b'1'; 64])).is_ok());
-        assert!(matches!(stdout.write(Bytes::from_static(b"1")), Err(StreamError::Trap(_))));
+        assert!(program.captured_stdout.append_bytes(&[b'1'; 64]));
+        assert!(!program.captured_stdout.append_bytes(b"1"));
         assert_eq!(lock_mutex(&program.captured_stdout.0).bytes.len(), 64);
     }
 }
