@@ -6,41 +6,18 @@
 use std::sync::Arc;
 
 use sallyport_policy::PluginLimits;
-use serde_json::{Map, Value};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::{
-    capability::{HostCall, HostCallCounters, stdio::GuestOutput},
+    capability::{HostCall, HostCallCounters, SharedPluginState, stdio::GuestOutput},
     current_run::CurrentRun,
     files::{GuestFiles, SharedDiskState, temp_folder::ProcessTempFolder},
     limits::{HEADER_BYTES_MAX, MemoryAccount},
     net::HttpGate,
-    rate_limiter::MinuteRateLimiter,
     run_context::RunContext,
 };
-
-/// The state that all guests of one plugin share.
-pub(crate) struct SharedPluginState {
-    /// The settings, with defaults filled in.
-    pub(crate) settings: Map<String, Value>,
-    /// Messages to the user, counted over all runs.
-    pub(crate) notices: MinuteRateLimiter,
-    /// Whether timers can call the plugin back.
-    pub(crate) has_timers: bool,
-}
-
-impl SharedPluginState {
-    /// For a component that is only inspected and belongs to no plugin.
-    pub(crate) fn without_plugin() -> Arc<Self> {
-        Arc::new(Self {
-            settings: Map::new(),
-            notices: MinuteRateLimiter::default(),
-            has_timers: false,
-        })
-    }
-}
 
 /// The state of one guest.
 pub(crate) struct Guest {

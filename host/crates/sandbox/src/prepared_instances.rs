@@ -19,7 +19,7 @@ use sallyport_policy::{Grant, PluginLimits};
 use tokio::{sync::Notify, time::timeout};
 
 use crate::{
-    authorizer::HostCallAuthorizer, grant::FixedGrantParts, guest::SharedPluginState,
+    authorizer::HostCallAuthorizer, capability::SharedPluginState, grant::FixedGrantParts,
     memory_pool::PooledPlugin, mutex::lock_mutex, plugin::LinkedPlugin, run::GuestInstance,
     run_context::RunContext,
 };

@@ -28,14 +28,12 @@ use std::{fmt::Display, future::Future, sync::Arc};
 
 use sallyport_contract::{Denial, Services};
 use sallyport_policy::{Capability, Grant};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use wasmtime::component::{HasData, Linker};
 
 use crate::{
-    bindings::v0_1::sallyport::plugin as wit,
-    guest::{Guest, SharedPluginState},
-    import_check::ImportedPower,
-    run_context::RunContext,
+    bindings::v0_1::sallyport::plugin as wit, guest::Guest, import_check::ImportedPower,
+    rate_limiter::MinuteRateLimiter, run_context::RunContext,
 };
 
 /// An interface of `wit/` that a component can import.
@@ -84,6 +82,27 @@ pub(crate) fn link_capabilities(linker: &mut Linker<Guest>) -> wasmtime::Result<
 
 /// Longest excerpt of a guest's text in a record, in bytes.
 const EXCERPT_BYTES_MAX: usize = 100;
+
+/// The state that all guests of one plugin share.
+pub(crate) struct SharedPluginState {
+    /// The settings, with defaults filled in.
+    pub(crate) settings: Map<String, Value>,
+    /// Messages to the user, counted over all runs.
+    pub(crate) notices: MinuteRateLimiter,
+    /// Whether timers can call the plugin back.
+    pub(crate) has_timers: bool,
+}
+
+impl SharedPluginState {
+    /// For a component that is only inspected and belongs to no plugin.
+    pub(crate) fn without_plugin() -> Arc<Self> {
+        Arc::new(Self {
+            settings: Map::new(),
+            notices: MinuteRateLimiter::default(),
+            has_timers: false,
+        })
+    }
+}
 
 /// The part of a guest that serves its calls to the interfaces of `wit/`.
 pub(crate) struct HostCall<'a> {
