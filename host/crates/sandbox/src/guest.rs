@@ -13,7 +13,7 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use crate::{
     capability::{HostCall, HostCallCounters, SharedPluginState, stdio::GuestOutput},
     current_run::CurrentRun,
-    files::{GuestFiles, SharedDiskState, temp_folder::ProcessTempFolder},
+    files::{FileCalls, GuestFiles, SharedDiskState, temp_folder::ProcessTempFolder},
     limits::{HEADER_BYTES_MAX, MemoryAccount},
     net::HttpGate,
     run_context::RunContext,
@@ -57,6 +57,11 @@ impl Guest {
             counters: &mut self.counters,
             shared_state: &self.shared_state,
         }
+    }
+
+    /// The part that serves the guest's calls to `wasi:filesystem`.
+    pub(crate) fn file_calls(&mut self) -> FileCalls<'_> {
+        FileCalls { table: &mut self.table, files: &self.files }
     }
 
     /// Begins another run. Limits count separately for each run, except for memory that is still in

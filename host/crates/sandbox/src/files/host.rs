@@ -21,7 +21,7 @@ use wasmtime_wasi::{
 };
 
 use super::{
-    change,
+    FileCalls, change,
     content::{self, FileWriteTarget},
     convert::{descriptor_stat, file_identity, metadata_hash, to_error_code, to_timestamps},
     file_handle::{FileHandle, FileHandleKind},
@@ -34,7 +34,6 @@ use super::{
     run_blocking,
     stream::{FileInputStream, FileOutputStream},
 };
-use crate::guest::Guest;
 
 /// A descriptor in the types of WASI's bindings. The entry in the table is a [`FileHandle`] of our
 /// own.
@@ -47,7 +46,7 @@ fn final_symlink_mode(flags: PathFlags) -> FinalSymlinkMode {
     }
 }
 
-impl Guest {
+impl FileCalls<'_> {
     /// The file or folder of a descriptor. A descriptor that does not exist is a trap.
     fn find_file_handle(&self, fd: &Fd) -> FsResult<Arc<FileHandle>> {
         Ok(Arc::clone(self.table.get(&Resource::<Arc<FileHandle>>::new_borrow(fd.rep()))?))
@@ -123,7 +122,7 @@ async fn run_on_two_folders(
     .await
 }
 
-impl preopens::Host for Guest {
+impl preopens::Host for FileCalls<'_> {
     /// Lists the mounts that the current grant still has.
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Fd, String)>> {
         let mut folders = Vec::new();
@@ -137,7 +136,7 @@ impl preopens::Host for Guest {
     }
 }
 
-impl Host for Guest {
+impl Host for FileCalls<'_> {
     fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<ErrorCode> {
         error.downcast()
     }
@@ -150,7 +149,7 @@ impl Host for Guest {
     }
 }
 
-impl HostDescriptor for Guest {
+impl HostDescriptor for FileCalls<'_> {
     fn read_via_stream(&mut self, fd: Fd, offset: Filesize) -> FsResult<Resource<DynInputStream>> {
         let file = self.find_file_handle(&fd)?;
         file.check_readable()?;
@@ -441,7 +440,7 @@ impl HostDescriptor for Guest {
     }
 }
 
-impl HostDirectoryEntryStream for Guest {
+impl HostDirectoryEntryStream for FileCalls<'_> {
     async fn read_directory_entry(
         &mut self,
         stream: Resource<ReaddirIterator>,

@@ -26,7 +26,7 @@ pub(super) fn add_to_linker(linker: &mut Linker<Guest>) -> wasmtime::Result<()> 
         Box::new(async move {
             let guest = store.data_mut();
             guest.request_missing_files().await;
-            Ok((guest.get_directories()?,))
+            Ok((guest.file_calls().get_directories()?,))
         })
     })
 }

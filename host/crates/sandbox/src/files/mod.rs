@@ -40,7 +40,7 @@ pub(crate) mod temp_folder;
 
 use std::sync::Arc;
 
-use wasmtime::component::{HasSelf, Linker};
+use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi::{
     p2::bindings::filesystem::{preopens, types},
     runtime::spawn_blocking,
@@ -70,11 +70,24 @@ impl GuestFiles {
     }
 }
 
+/// The part of a guest that serves its calls to `wasi:filesystem`.
+pub(crate) struct FileCalls<'a> {
+    pub(crate) table: &'a mut ResourceTable,
+    pub(crate) files: &'a GuestFiles,
+}
+
+/// Gives the linker the type of [`FileCalls`].
+struct FileCallData;
+
+impl HasData for FileCallData {
+    type Data<'a> = FileCalls<'a>;
+}
+
 /// Links our implementation instead of the one that is already linked.
 pub(crate) fn link_files(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
-    types::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)?;
-    preopens::add_to_linker::<_, HasSelf<Guest>>(linker, |guest| guest)?;
+    types::add_to_linker::<_, FileCallData>(linker, Guest::file_calls)?;
+    preopens::add_to_linker::<_, FileCallData>(linker, Guest::file_calls)?;
     missing_files::add_to_linker(linker)?;
     linker.allow_shadowing(false);
     Ok(())
