@@ -11,20 +11,11 @@
 
 use sallyport_policy::{Capability, Manifest, PluginRequests};
 
-use crate::{ComponentFile, LoadError, capability::HOST_INTERFACES, interface::ComponentInterface};
-
-/// The request that a manifest must contain before a component may import an interface.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum ImportedPower {
-    /// Requests to the network.
-    Net,
-    /// Requests to the network, or receiving requests.
-    NetOrListen,
-    /// Reading a secret. A secret that the host sends for a plugin needs no interface.
-    RevealSecret,
-    /// A capability of the host.
-    Capability(Capability),
-}
+use crate::{
+    ComponentFile, LoadError,
+    capability::{HOST_INTERFACES, ImportedPower},
+    interface::ComponentInterface,
+};
 
 /// The power interfaces of WASI.
 const WASI_INTERFACES: [(&str, ImportedPower); 2] = [

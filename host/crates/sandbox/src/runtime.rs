@@ -202,7 +202,7 @@ fn build_linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     files::link_files(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
-    capability::link_capabilities(&mut linker)?;
+    capability::link_capabilities(&mut linker, Guest::host_call)?;
     linker.allow_shadowing(true);
     // The guest's clock is that of its run, not the system's.
     monotonic_clock::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;

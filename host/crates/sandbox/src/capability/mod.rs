@@ -32,9 +32,22 @@ use serde_json::{Map, Value, json};
 use wasmtime::component::{HasData, Linker};
 
 use crate::{
-    bindings::v0_1::sallyport::plugin as wit, guest::Guest, import_check::ImportedPower,
-    rate_limiter::MinuteRateLimiter, run_context::RunContext,
+    bindings::v0_1::sallyport::plugin as wit, rate_limiter::MinuteRateLimiter,
+    run_context::RunContext,
 };
+
+/// The request that a manifest must contain before a component may import an interface.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ImportedPower {
+    /// Requests to the network.
+    Net,
+    /// Requests to the network, or receiving requests.
+    NetOrListen,
+    /// Reading a secret. A secret that the host sends for a plugin needs no interface.
+    RevealSecret,
+    /// A capability of the host.
+    Capability(Capability),
+}
 
 /// An interface of `wit/` that a component can import.
 pub(crate) struct HostInterface {
@@ -42,42 +55,45 @@ pub(crate) struct HostInterface {
     pub(crate) name: &'static str,
     /// The request that a manifest needs, unless the interface gives no power.
     pub(crate) required: Option<ImportedPower>,
-    link: fn(&mut Linker<Guest>) -> wasmtime::Result<()>,
 }
 
-macro_rules! host_interface {
-    ($module:ident, $name:literal, $required:expr) => {
-        HostInterface {
-            name: concat!("sallyport:plugin/", $name),
-            required: $required,
-            link: |linker| wit::$module::add_to_linker::<_, HostCallData>(linker, Guest::host_call),
+/// Makes the list of the interfaces, and links them.
+macro_rules! host_interfaces {
+    ($($module:ident, $name:literal, $required:expr;)*) => {
+        /// Every interface of `wit/`.
+        pub(crate) const HOST_INTERFACES: &[HostInterface] = &[$(
+            HostInterface { name: concat!("sallyport:plugin/", $name), required: $required },
+        )*];
+
+        /// Links every interface of `wit/` to the part of a guest that serves it.
+        pub(crate) fn link_capabilities<T: Send + 'static>(
+            linker: &mut Linker<T>,
+            host_call: fn(&mut T) -> HostCall<'_>,
+        ) -> wasmtime::Result<()> {
+            $(wit::$module::add_to_linker::<_, HostCallData>(linker, host_call)?;)*
+            Ok(())
         }
     };
 }
 
-/// Every interface of `wit/`. A guest without the grant for one can still import it if its manifest
-/// requests it; its calls are refused. Calls of `deltas` outside a provider's generation are
-/// recorded as refused too, so it needs no request.
-pub(crate) const HOST_INTERFACES: [HostInterface; 14] = [
-    host_interface!(commands, "commands", Some(ImportedPower::Capability(Capability::Ui))),
-    host_interface!(config, "config", None),
-    host_interface!(deltas, "deltas", None),
-    host_interface!(inbox, "inbox", Some(ImportedPower::Capability(Capability::Listen))),
-    host_interface!(log, "log", None),
-    host_interface!(notify, "notify", Some(ImportedPower::Capability(Capability::Notify))),
-    host_interface!(open_url, "open-url", Some(ImportedPower::Capability(Capability::OpenUrl))),
-    host_interface!(packages, "packages", Some(ImportedPower::Capability(Capability::Packages))),
-    host_interface!(progress, "progress", Some(ImportedPower::Capability(Capability::Progress))),
-    host_interface!(render, "render", Some(ImportedPower::Capability(Capability::Ui))),
-    host_interface!(schedule, "schedule", Some(ImportedPower::Capability(Capability::Schedule))),
-    host_interface!(secrets, "secrets", Some(ImportedPower::RevealSecret)),
-    host_interface!(state, "state", Some(ImportedPower::Capability(Capability::State))),
-    host_interface!(types, "types", None),
-];
-
-/// Links every interface of `wit/`.
-pub(crate) fn link_capabilities(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
-    HOST_INTERFACES.iter().try_for_each(|interface| (interface.link)(linker))
+// A guest without the grant for an interface can still import it if its manifest requests it; its
+// calls are refused. Calls of `deltas` outside a provider's generation are recorded as refused too,
+// so it needs no request.
+host_interfaces! {
+    commands, "commands", Some(ImportedPower::Capability(Capability::Ui));
+    config, "config", None;
+    deltas, "deltas", None;
+    inbox, "inbox", Some(ImportedPower::Capability(Capability::Listen));
+    log, "log", None;
+    notify, "notify", Some(ImportedPower::Capability(Capability::Notify));
+    open_url, "open-url", Some(ImportedPower::Capability(Capability::OpenUrl));
+    packages, "packages", Some(ImportedPower::Capability(Capability::Packages));
+    progress, "progress", Some(ImportedPower::Capability(Capability::Progress));
+    render, "render", Some(ImportedPower::Capability(Capability::Ui));
+    schedule, "schedule", Some(ImportedPower::Capability(Capability::Schedule));
+    secrets, "secrets", Some(ImportedPower::RevealSecret);
+    state, "state", Some(ImportedPower::Capability(Capability::State));
+    types, "types", None;
 }
 
 /// Longest excerpt of a guest's text in a record, in bytes.
