@@ -10,27 +10,23 @@ use std::{
 };
 
 use sallyport_contract::HostNameResolver;
-use wasmtime::{
-    InstanceAllocationStrategy,
-    component::{HasSelf, Linker},
-};
-use wasmtime_wasi::p2::bindings::clocks::monotonic_clock;
+use wasmtime::{InstanceAllocationStrategy, component::Linker};
 
 use crate::{
     cache::{CacheStatistics, ComponentCache},
-    capability,
     compile::{Compiler, CompilerIsolation},
     component::ComponentFile,
     digest_cache::DigestCache,
     engine_config::engine_config,
     error::LoadError,
-    files::{self, SharedDiskState},
+    files::SharedDiskState,
     guest::Guest,
     host_start,
+    imports::build_linker,
     instance_pool::InstancePool,
     memory_pool::MemoryPool,
     mutex::lock_mutex,
-    net::{TlsClient, error_codes},
+    net::TlsClient,
     simulation::Simulation,
     ticker::EpochTicker,
 };
@@ -193,20 +189,4 @@ impl WasmEngine {
         self.ticker.add_engine(wasm.clone());
         Ok(Self { wasm, linker, ticker: Arc::clone(&self.ticker) })
     }
-}
-
-/// Links everything that a guest can import. Files and sockets are linked for all guests: the
-/// standard libraries of most languages import them. Without a grant they give access to nothing.
-fn build_linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<Guest>> {
-    let mut linker = Linker::new(engine);
-    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-    files::link_files(&mut linker)?;
-    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
-    capability::link_capabilities(&mut linker, Guest::host_call)?;
-    linker.allow_shadowing(true);
-    // The guest's clock is that of its run, not the system's.
-    monotonic_clock::add_to_linker::<_, HasSelf<Guest>>(&mut linker, |guest| guest)?;
-    error_codes::add_to_linker(&mut linker)?;
-    linker.allow_shadowing(false);
-    Ok(linker)
 }

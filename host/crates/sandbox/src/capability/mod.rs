@@ -12,7 +12,6 @@ mod deltas;
 mod inbox;
 mod input;
 mod log;
-mod monotonic_clock;
 mod notify;
 mod open_url;
 mod packages;

@@ -26,13 +26,13 @@ use super::{
     convert::{descriptor_stat, file_identity, metadata_hash, to_error_code, to_timestamps},
     file_handle::{FileHandle, FileHandleKind},
     listing::FolderListing,
-    missing_files::request_write_access,
     mount::GrantedMount,
     open::{PathOpenRequest, open_path},
     path_metadata,
     resolve::FinalSymlinkMode,
     run_blocking,
     stream::{FileInputStream, FileOutputStream},
+    write_access::request_write_access,
 };
 
 /// A descriptor in the types of WASI's bindings. The entry in the table is a [`FileHandle`] of our

@@ -11,8 +11,9 @@
 //!    change.
 //! 4. Growth is charged to the quota of the mount ([`folder_usage`]), whether it is a folder of the
 //!    host or a scratch folder of the session ([`scratch`]).
-//! 5. A guest that looks for files and has none waits while the user is asked for them
-//!    ([`missing_files`]).
+//! 5. A guest that changes something in a folder that is granted for reading waits while the user is
+//!    asked ([`write_access`]), and one without any files waits when it looks for them
+//!    (`imports::missing_files`).
 //! 6. A guest leaves no link that leads out of its mount, because other programs would follow it
 //!    ([`symlink`]).
 //! 7. Only regular files and folders are opened, so nothing blocks forever ([`open`]).
@@ -28,7 +29,6 @@ mod folder_usage;
 mod host;
 mod listing;
 mod measure;
-mod missing_files;
 pub(crate) mod mount;
 mod open;
 mod path_metadata;
@@ -37,19 +37,15 @@ mod scratch;
 mod stream;
 mod symlink;
 pub(crate) mod temp_folder;
+mod write_access;
 
 use std::sync::Arc;
 
-use wasmtime::component::{HasData, Linker, ResourceTable};
-use wasmtime_wasi::{
-    p2::bindings::filesystem::{preopens, types},
-    runtime::spawn_blocking,
-};
+use wasmtime::component::{HasData, ResourceTable};
+use wasmtime_wasi::runtime::spawn_blocking;
 
 pub(crate) use self::folder_usage::FolderUsageTable;
-pub use self::missing_files::find_path_argument;
 use self::{mount::GuestMount, scratch::ScratchFolders};
-use crate::guest::Guest;
 
 /// The state of the disk that all guests share.
 #[derive(Debug, Default)]
@@ -77,23 +73,15 @@ pub(crate) struct FileCalls<'a> {
 }
 
 /// Gives the linker the type of [`FileCalls`].
-struct FileCallData;
+pub(crate) struct FileCallData;
 
 impl HasData for FileCallData {
     type Data<'a> = FileCalls<'a>;
 }
 
-/// Links our implementation instead of the one that is already linked.
-pub(crate) fn link_files(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
-    linker.allow_shadowing(true);
-    types::add_to_linker::<_, FileCallData>(linker, Guest::file_calls)?;
-    preopens::add_to_linker::<_, FileCallData>(linker, Guest::file_calls)?;
-    missing_files::add_to_linker(linker)?;
-    linker.allow_shadowing(false);
-    Ok(())
-}
-
 /// Runs work that may block on the disk. Work that has not begun is dropped with the call.
-async fn run_blocking<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+pub(crate) async fn run_blocking<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> R {
     spawn_blocking(work).await
 }

@@ -26,7 +26,6 @@
 
 mod coding;
 mod dial;
-pub(crate) mod error_codes;
 mod exchange;
 mod headers;
 mod http_usage;

@@ -1,20 +1,15 @@
 //! Files that a guest looks for and has no grant for: the user is asked, and the guest waits.
 //!
 //! A guest without any folder learns so from the list of its folders, which the standard libraries
-//! fetch when a path is first used. So this is the moment to ask. A folder that is granted for
-//! reading is asked about again when the guest is about to change something in it.
+//! fetch when a path is first used. So this is the moment to ask.
 
 use std::{path::Path, sync::Arc};
 
 use sallyport_contract::LogLevel;
 use wasmtime::{StoreContextMut, component::Linker};
-use wasmtime_wasi::p2::{
-    FsResult,
-    bindings::filesystem::{preopens::Host, types::ErrorCode},
-};
+use wasmtime_wasi::p2::bindings::filesystem::preopens::Host;
 
-use super::{file_handle::FileHandle, run_blocking};
-use crate::{grant::open_granted_files, guest::Guest};
+use crate::{files::run_blocking, grant::open_granted_files, guest::Guest};
 
 /// The interface, in the version that wasmtime links.
 const PREOPENS_INTERFACE: &str = "wasi:filesystem/preopens@0.2.12";
@@ -63,20 +58,6 @@ impl Guest {
             Err(error) => self.run_context.effect_log.log_line(LogLevel::Warn, &error.to_string()),
         }
     }
-}
-
-/// Asks the user to grant changes in a folder that is granted for reading only, before the guest
-/// changes something in it. A refusal is recorded.
-pub(super) async fn request_write_access(folder: &FileHandle, path: &str) -> FsResult<()> {
-    let granted_mount = folder.check_grant()?;
-    let path = folder.path().join(path.trim_start_matches('/'));
-    let Some((run_context, denial)) = granted_mount.missing_write_access(&path) else {
-        return Ok(());
-    };
-    run_context.request_grant(denial).await.map_err(|denial| {
-        run_context.effect_log.record_refusal(denial);
-        ErrorCode::NotPermitted.into()
-    })
 }
 
 /// The argument that looks like a path, for the question and for advice. A path outside every folder
