@@ -5,6 +5,7 @@
 //! need it.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, OnceLock, Weak},
 };
@@ -29,6 +30,10 @@ use crate::{
     net::TlsClient,
     simulation::Simulation,
     ticker::EpochTicker,
+    undo::{
+        UndoHistory, UndoStep,
+        restore::{self, PathRestoration},
+    },
 };
 
 /// The configuration of a sandbox.
@@ -152,6 +157,19 @@ impl Sandbox {
         let _ =
             tokio::task::spawn_blocking(move || disk.scratch_folders.remove_session(&session_id))
                 .await;
+    }
+
+    /// Puts paths of a step back. Returns those that failed, each with the reason. A step of which
+    /// everything is back is then given up. No guest changes a folder while a path in it is put back.
+    pub fn restore_paths(
+        &self,
+        history: &UndoHistory,
+        step: &UndoStep,
+        paths: &[PathRestoration],
+    ) -> Vec<(String, io::Error)> {
+        restore::restore_paths(history, step, paths, &|folder, change| {
+            self.disk.folder_usage.change_folder(folder, change)
+        })
     }
 
     pub(crate) fn get_or_create_engine(&self) -> Result<Arc<WasmEngine>, LoadError> {

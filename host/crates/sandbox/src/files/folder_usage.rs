@@ -95,6 +95,19 @@ impl FolderUsageTable {
         table.insert(key, Arc::downgrade(&usage));
         Ok(usage)
     }
+
+    /// Makes a change of an open folder that belongs to no run, while no run changes the folder.
+    pub(crate) fn change_folder(
+        &self,
+        folder: &OwnedFd,
+        change: &dyn Fn() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let usage = self.folder_usage(folder)?;
+        let _write_guard = usage.lock_for_write();
+        let result = change();
+        usage.forget_size();
+        result
+    }
 }
 
 impl QuotaAccount {

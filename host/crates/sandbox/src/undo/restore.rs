@@ -23,7 +23,6 @@ use super::{
     COPY_BYTES_MAX, EntryBefore, EntryState, FILE_FLAGS, KeptEntry, UndoHistory, UndoStep,
     folder_identity, open_file, open_parent, read_state,
 };
-use crate::{Sandbox, files::FolderUsageTable};
 
 /// Most bytes of present contents that one plan reads, so that their difference can be shown. It
 /// fits more than a user would look at.
@@ -141,31 +140,23 @@ impl UndoHistory {
     }
 }
 
-impl Sandbox {
-    /// Puts paths of a step back. Returns those that failed, each with the reason. A step of which
-    /// everything is back is then given up. No guest changes a folder while a path in it is put back.
-    pub fn restore_paths(
-        &self,
-        history: &UndoHistory,
-        step: &UndoStep,
-        paths: &[PathRestoration],
-    ) -> Vec<(String, io::Error)> {
-        restore_paths(&self.disk.folder_usage, history, step, paths)
-    }
-}
+/// Makes a change of an open folder while nobody else changes it.
+type FolderChanger<'a> = dyn Fn(&OwnedFd, &dyn Fn() -> io::Result<()>) -> io::Result<()> + 'a;
 
-pub(super) fn restore_paths(
-    usage_table: &FolderUsageTable,
+/// Puts paths of a step back. Returns those that failed, each with the reason. A step of which
+/// everything is back is then given up.
+pub(crate) fn restore_paths(
     history: &UndoHistory,
     step: &UndoStep,
     paths: &[PathRestoration],
+    change_folder: &FolderChanger<'_>,
 ) -> Vec<(String, io::Error)> {
     let mut failed = Vec::new();
     for path in paths {
         let (Ok(action), Some(entry)) = (&path.action, step.entries.get(path.index)) else {
             continue;
         };
-        if let Err(error) = restore_path(usage_table, entry, path, action) {
+        if let Err(error) = restore_path(entry, path, action, change_folder) {
             failed.push((path.guest.clone(), error));
         }
     }
@@ -176,20 +167,18 @@ pub(super) fn restore_paths(
 }
 
 fn restore_path(
-    usage_table: &FolderUsageTable,
     entry: &KeptEntry,
     path: &PathRestoration,
     action: &RestoreAction,
+    change_folder: &FolderChanger<'_>,
 ) -> io::Result<()> {
     let root = open_root(entry)?;
-    let usage = usage_table.folder_usage(&root)?;
-    let _write_guard = usage.lock_for_write();
-    if read_state(&root, &entry.path) != path.current {
-        return Err(io::Error::other("it was changed just now"));
-    }
-    let result = perform(&root, entry, action);
-    usage.forget_size();
-    result
+    change_folder(&root, &|| {
+        if read_state(&root, &entry.path) != path.current {
+            return Err(io::Error::other("it was changed just now"));
+        }
+        perform(&root, entry, action)
+    })
 }
 
 fn perform(root: &OwnedFd, entry: &KeptEntry, action: &RestoreAction) -> io::Result<()> {

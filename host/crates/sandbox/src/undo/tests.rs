@@ -69,7 +69,11 @@ impl Desk {
         let step = self.history.steps().into_iter().next().expect("a step");
         let paths = self.history.plan(&step);
         let stays = paths.iter().filter_map(|path| path.action.clone().err()).collect();
-        let failed = restore_paths(&FolderUsageTable::default(), &self.history, &step, &paths);
+        let table = FolderUsageTable::default();
+        let change_folder = |folder: &OwnedFd, change: &dyn Fn() -> io::Result<()>| {
+            table.change_folder(folder, change)
+        };
+        let failed = restore_paths(&self.history, &step, &paths, &change_folder);
         (stays, failed.into_iter().map(|(path, error)| format!("{path}: {error}")).collect())
     }
 
