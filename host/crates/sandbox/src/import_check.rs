@@ -12,7 +12,7 @@
 use sallyport_policy::{Capability, Manifest, PluginRequests};
 
 use crate::{
-    ComponentFile, LoadError,
+    ComponentFile, LoadError, abi,
     capability::{HOST_INTERFACES, ImportedPower},
     interface::ComponentInterface,
 };
@@ -51,7 +51,7 @@ pub(crate) fn check_imports(
     file: &ComponentFile,
     manifest: &Manifest,
 ) -> Result<(), LoadError> {
-    let is_foreign = interface.has_only_own_functions();
+    let is_foreign = has_only_own_functions(interface);
     for import in &interface.imports {
         let required = match wasi_request(import) {
             Some(_) if is_foreign => continue,
@@ -68,6 +68,13 @@ pub(crate) fn check_imports(
         }
     }
     Ok(())
+}
+
+/// Whether a component may have functions of its own interface, and nothing else that the host calls.
+/// One that serves HTTP was written for a host, and has a manifest.
+fn has_only_own_functions(interface: &ComponentInterface) -> bool {
+    let serves_http = interface.exports.iter().any(|name| abi::http::is_http_handler(name));
+    abi::has_own_interface(&interface.exports) && !serves_http
 }
 
 /// The power interfaces of WASI that a component imports without a request in its manifest. It can

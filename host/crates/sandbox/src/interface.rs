@@ -4,16 +4,11 @@
 //! is built, so the work is bounded by the size of the file for any component. Linking checks later
 //! that the types match the names.
 
-use sallyport_policy::Manifest;
 use serde::{Deserialize, Serialize};
 use wasmparser::{Parser, Payload};
 use wasmtime::component::Component;
 
-use crate::{
-    ComponentFile, LoadError,
-    abi::{self, PluginExport},
-    import_check,
-};
+use crate::{ComponentFile, LoadError};
 
 /// The names of a component's imports and exports, in the order of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,62 +35,6 @@ impl ComponentInterface {
             imports: ty.imports(engine).map(|(name, _)| name.to_owned()).collect(),
             exports: ty.exports(engine).map(|(name, _)| name.to_owned()).collect(),
         }
-    }
-
-    /// Whether it may have functions of its own interface, and nothing else that the host calls. One
-    /// that serves HTTP was written for a host, and has a manifest.
-    pub(crate) fn has_only_own_functions(&self) -> bool {
-        let serves_http = self.exports.iter().any(|name| abi::http::is_http_handler(name));
-        abi::has_own_interface(&self.exports) && !serves_http
-    }
-
-    /// Refuses a component that can never be a plugin with this manifest: it exports nothing that
-    /// the host calls, or imports a power interface that the manifest does not request.
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError::NewerWasi`], [`LoadError::Lacking`] or [`LoadError::Unrequested`].
-    pub(crate) fn check_manifest(
-        &self,
-        file: &ComponentFile,
-        manifest: &Manifest,
-    ) -> Result<(), LoadError> {
-        self.check_wasi_version(file)?;
-        if !abi::may_be_plugin(&self.exports) {
-            let role =
-                manifest.roles.first().copied().unwrap_or(sallyport_policy::PluginRole::Tools);
-            let export = PluginExport::from_role(role);
-            return Err(LoadError::missing_export(
-                file,
-                &self.exports,
-                export.display_name(),
-                export.newest_interface_name(),
-            ));
-        }
-        import_check::check_imports(self, file, manifest)
-    }
-
-    /// Refuses a component that is not a program.
-    ///
-    /// # Errors
-    ///
-    /// [`LoadError::NewerWasi`] or [`LoadError::Lacking`].
-    pub(crate) fn check_program(&self, file: &ComponentFile) -> Result<(), LoadError> {
-        self.check_wasi_version(file)?;
-        if self.exports.iter().any(|name| abi::command::is_program(name)) {
-            return Ok(());
-        }
-        Err(LoadError::missing_export(file, &self.exports, "program", abi::command::RUN_INTERFACE))
-    }
-
-    /// Refuses a component that is built for WASI 0.3, because its calling convention is turned off
-    /// in this engine.
-    fn check_wasi_version(&self, file: &ComponentFile) -> Result<(), LoadError> {
-        let is_newer = |name: &String| name.starts_with("wasi:") && name.contains("@0.3.");
-        if self.imports.iter().chain(&self.exports).any(is_newer) {
-            return Err(LoadError::NewerWasi { path: file.path().to_owned() });
-        }
-        Ok(())
     }
 }
 

@@ -38,6 +38,7 @@ mod import_check;
 mod imports;
 mod instance_pool;
 mod interface;
+mod interface_check;
 mod limits;
 mod memory_pool;
 pub mod metadata;

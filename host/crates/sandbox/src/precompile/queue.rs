@@ -10,7 +10,7 @@
 //!
 //! A queue always ends: each component costs at most the limits. No component is compiled twice: a
 //! refusal is stored next to the code, under its digest, engine and limits. A component that
-//! exports nothing that the host calls is refused before it gets here (`interface`).
+//! exports nothing that the host calls is refused before it gets here (`interface_check`).
 
 use std::{
     collections::VecDeque,
