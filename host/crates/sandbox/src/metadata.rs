@@ -15,7 +15,10 @@ use serde_json::Value;
 
 use crate::{
     ComponentFile, LoadError, Sandbox,
-    abi::{PluginExport, ROLES, RefusedFunction, ToolList, UncheckedTool, dynamic::RefusalReason},
+    abi::{
+        PluginExport, ROLES, RefusedFunction, TOOLS_MAX, ToolList, UncheckedTool,
+        dynamic::RefusalReason, shorten_description,
+    },
     authorizer::FixedGrantAuthorizer,
     cache::METADATA_BYTES_MAX,
     capability::SharedPluginState,
@@ -27,13 +30,6 @@ use crate::{
     run_context::RunContext,
     schema::CompiledSchema,
 };
-
-/// Most tools of one plugin. A model that is offered more chooses badly.
-pub(crate) const TOOLS_MAX: usize = 256;
-
-/// Longest description in bytes. It fits a page of text; a longer one would be aimed at the model
-/// instead of describing the tool.
-const DESCRIPTION_BYTES_MAX: usize = 8 * 1024;
 
 /// Longest title of a tool in characters: a few words on a button.
 const TITLE_CHARS_MAX: usize = 80;
@@ -400,13 +396,4 @@ fn check_schema(schema: &Value, tool: &ToolName, what: &str) -> Result<(), Strin
 
 fn schema_error_message(tool: &ToolName, what: &str, message: &str) -> String {
     format!("the {what} schema of {tool}: {message}")
-}
-
-/// Cuts a description that is too long, with a mark that the model and the user both see.
-pub(crate) fn shorten_description(text: String) -> String {
-    if text.len() <= DESCRIPTION_BYTES_MAX {
-        return text;
-    }
-    let end = text.floor_char_boundary(DESCRIPTION_BYTES_MAX);
-    format!("{} … (cut: the description has {} bytes)", &text[..end], text.len())
 }

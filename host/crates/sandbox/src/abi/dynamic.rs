@@ -23,7 +23,8 @@ use wasmtime::{
 };
 
 use super::{
-    PluginAbi, PluginExport, ToolList, ToolReturnValue, UncheckedTool, WASI_PREFIX, truncate_text,
+    PluginAbi, PluginExport, TOOLS_MAX, ToolList, ToolReturnValue, UncheckedTool, WASI_PREFIX,
+    shorten_description, truncate_text,
 };
 use crate::{
     dynamic::{
@@ -37,7 +38,6 @@ use crate::{
         value_type::{NamedType, ResultType, TypeReader, UnsupportedType, ValueType},
     },
     guest::Guest,
-    metadata::{TOOLS_MAX, shorten_description},
     run::{self, RunBody},
 };
 

@@ -6,6 +6,7 @@
 pub(crate) mod command;
 pub(crate) mod dynamic;
 pub(crate) mod http;
+mod tool_list;
 mod v0_1;
 
 use std::{future::ready, sync::Arc};
@@ -19,7 +20,10 @@ use serde::{Deserialize, Serialize};
 use wasmtime::component::InstancePre;
 
 use self::dynamic::DynamicAbi;
-pub(crate) use self::dynamic::RefusedFunction;
+pub(crate) use self::{
+    dynamic::RefusedFunction,
+    tool_list::{TOOLS_MAX, ToolList, UncheckedTool, shorten_description},
+};
 
 use crate::{
     ComponentFile, LoadError,
@@ -45,38 +49,6 @@ const EXPORTS_SHOWN: usize = 20;
 
 /// Longest name of an export in an error message, in characters. A name may have 100 KB.
 const EXPORT_CHARS_MAX: usize = 120;
-
-/// A tool as the component describes it. Nothing in it has been validated.
-#[derive(Debug)]
-pub(crate) struct UncheckedTool {
-    pub(crate) name: String,
-    pub(crate) title: Option<String>,
-    pub(crate) description: String,
-    pub(crate) parameters: String,
-    pub(crate) output: Option<String>,
-    pub(crate) hints: sallyport_contract::ToolHints,
-}
-
-impl UncheckedTool {
-    /// The bytes of its description and its schemas.
-    pub(crate) fn text_bytes(&self) -> usize {
-        let output = self.output.as_ref().map_or(0, String::len);
-        self.description.len() + self.parameters.len() + output
-    }
-}
-
-/// The tools of a component, or how to find them out.
-pub(crate) enum ToolList<'a> {
-    /// The component is asked for them.
-    Listed(RunBody<Vec<UncheckedTool>>),
-    /// They follow from its types, without running it. A tool that cannot be is left out. Each is
-    /// described when it is taken, because the schemas of all may be far larger than those that a
-    /// plugin may have.
-    Derived {
-        tools: Box<dyn Iterator<Item = UncheckedTool> + Send + 'a>,
-        refused: Vec<RefusedFunction>,
-    },
-}
 
 /// An interface that a component may export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
