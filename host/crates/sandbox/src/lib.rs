@@ -54,6 +54,7 @@ mod role_data;
 mod role_links;
 pub mod roles;
 mod run;
+mod run_body;
 mod run_context;
 mod runtime;
 pub mod schema;

@@ -26,7 +26,8 @@ use crate::{
     import_check,
     interface::ComponentInterface,
     plugin::PreparedPlugin,
-    run::{self, RunBody, RunStopReason},
+    run::{self, RunStopReason},
+    run_body::RunBody,
     run_context::RunContext,
     schema::CompiledSchema,
 };

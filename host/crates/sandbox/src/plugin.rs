@@ -42,7 +42,8 @@ use crate::{
     prepared_instances::PreparedInstances,
     rate_limiter::MinuteRateLimiter,
     role_links::RoleLinks,
-    run::{self, GuestInstance, RunBody, RunResult, RunStopReason},
+    run::{self, GuestInstance, RunResult, RunStopReason},
+    run_body::RunBody,
     run_context::{RunContext, RunGuard},
     runtime::WasmEngine,
 };

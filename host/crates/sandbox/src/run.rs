@@ -25,6 +25,7 @@ use crate::{
     limits::HANDLES_PER_RESOURCE,
     memory_pool::PoolPlace,
     plugin::LinkedPlugin,
+    run_body::{RunBody, box_run_body, limit_host_call},
     runtime::WasmEngine,
 };
 
@@ -54,11 +55,6 @@ impl<R> RunResult<R> {
         Self { result: Err(stop), memory_bytes_peak: 0 }
     }
 }
-
-/// The operation on the instance.
-pub(crate) type RunBody<R> = Box<
-    dyn for<'a> FnOnce(&'a mut Store<Guest>, Instance) -> BoxFuture<'a, wasmtime::Result<R>> + Send,
->;
 
 /// Aborts the task when this is dropped.
 struct AbortOnDrop(AbortHandle);
@@ -185,13 +181,6 @@ fn new_store(engine: &WasmEngine, guest: Guest) -> Store<Guest> {
     store
 }
 
-/// Sets the limit of the data of one host call. Each byte of the guest counts as one, although it
-/// takes `host_bytes_per_byte` in the host.
-pub(crate) fn limit_host_call(store: &mut Store<Guest>, host_bytes_per_byte: usize) {
-    let bytes = usize::try_from(store.data().limits.host_call_bytes).unwrap_or(usize::MAX);
-    store.set_hostcall_fuel(bytes.saturating_mul(host_bytes_per_byte));
-}
-
 /// Lets other tasks run, and waits while the guest's clock is paused, so that a guest does not
 /// compute for free while the user is asked.
 async fn yield_to_tasks(clock: RunClock) {
@@ -275,14 +264,4 @@ pub(crate) fn lost_run_result<R>(how: String, effect_log: &EffectLog) -> RunResu
     let message = "the call was lost inside the host; nothing else is affected";
     let failure = CallFailure::new(FailureKind::Internal, message).with_detail(how);
     RunResult::from_failure(RunStopReason::Failed(failure))
-}
-
-/// Gives a closure the type of a [`Body`], which type inference does not find by itself.
-pub(crate) fn box_run_body<R, F>(body: F) -> RunBody<R>
-where
-    F: for<'a> FnOnce(&'a mut Store<Guest>, Instance) -> BoxFuture<'a, wasmtime::Result<R>>
-        + Send
-        + 'static,
-{
-    Box::new(body)
 }

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     guest::Guest,
     role_links::{ProgramStreams, RoleLinks},
-    run::{self, RunBody},
+    run_body::{RunBody, box_run_body},
 };
 
 /// The export that every program has, in the version that error messages name.
@@ -95,7 +95,7 @@ impl PluginAbi for WasiCommand {
 
     fn call_tool(&self, _call: Arc<AdmittedCall>) -> RunBody<ToolReturnValue> {
         let program_run = self.run.clone();
-        run::box_run_body(move |store, instance| {
+        box_run_body(move |store, instance| {
             Box::pin(async move {
                 let program = store.data().run_context.role_links.program.clone();
                 let program =

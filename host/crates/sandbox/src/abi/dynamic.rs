@@ -38,7 +38,7 @@ use crate::{
         value_type::{NamedType, ResultType, TypeReader, UnsupportedType, ValueType},
     },
     guest::Guest,
-    run::{self, RunBody},
+    run_body::{RunBody, box_run_body, limit_host_call},
 };
 
 /// Most exports of a component and of its interfaces, in all. Real components have hundreds.
@@ -301,7 +301,7 @@ impl ExportedFunction {
         };
         let function = instance.get_func(&mut *store, self.index);
         let function = function.ok_or_else(|| wasmtime::Error::msg("the function is not there"))?;
-        run::limit_host_call(store, self.host_bytes_per_guest_byte());
+        limit_host_call(store, self.host_bytes_per_guest_byte());
         let mut results = vec![Val::Bool(false); usize::from(self.result.is_some())];
         function.call_async(&mut *store, &arguments, &mut results).await?;
         let bytes_max = store.data().output_bytes_max();
@@ -372,9 +372,9 @@ impl PluginAbi for DynamicAbi {
         let name = call.tool().tool.as_str();
         let Some(function) = self.functions.get(name).map(Arc::clone) else {
             let missing = failure(FailureKind::NotFound, format!("there is no function {name}"));
-            return run::box_run_body(move |_, _| Box::pin(ready(Ok(missing))));
+            return box_run_body(move |_, _| Box::pin(ready(Ok(missing))));
         };
-        run::box_run_body(move |store, instance| {
+        box_run_body(move |store, instance| {
             Box::pin(async move { function.call(store, instance, call.arguments()).await })
         })
     }

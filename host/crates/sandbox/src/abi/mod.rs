@@ -35,7 +35,7 @@ use crate::{
         ProviderFailure, UiEvent,
     },
     role_links::RoleLinks,
-    run::{self, RunBody},
+    run_body::{RunBody, box_run_body},
 };
 
 /// The prefix of every `sallyport:plugin` export, before the interface and its version.
@@ -210,7 +210,7 @@ pub(crate) trait PluginAbi: Send + Sync {
 fn missing_export_body<R: Send + 'static>(export: PluginExport) -> RunBody<R> {
     let message = format!("it exports no {}", export.display_name());
     let error = wasmtime::Error::new(InterfaceMismatch(message));
-    run::box_run_body(move |_, _| Box::pin(ready(Err(error))))
+    box_run_body(move |_, _| Box::pin(ready(Err(error))))
 }
 
 /// The component exports one of our interfaces with other types.

@@ -3,7 +3,7 @@
 use sallyport_contract::ToolHints;
 
 use super::RefusedFunction;
-use crate::run::RunBody;
+use crate::run_body::RunBody;
 
 /// Most tools of one plugin. A model that is offered more chooses badly.
 pub(crate) const TOOLS_MAX: usize = 256;

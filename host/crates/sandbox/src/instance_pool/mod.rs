@@ -21,7 +21,8 @@ use self::warm_instance::{InstanceStatus, WarmInstance};
 use crate::{
     grant::{FixedGrantParts, GrantOpenError},
     mutex::lock_mutex,
-    run::{GuestInstance, RunBody, RunResult, RunStopReason},
+    run::{GuestInstance, RunResult, RunStopReason},
+    run_body::RunBody,
     run_context::RunContext,
 };
 

@@ -16,7 +16,8 @@ use super::SessionSlot;
 use crate::{
     grant::FixedGrantParts,
     mutex::lock_mutex,
-    run::{self, GuestInstance, RunBody, RunResult},
+    run::{self, GuestInstance, RunResult},
+    run_body::RunBody,
     run_context::RunContext,
 };
 

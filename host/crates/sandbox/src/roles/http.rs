@@ -37,7 +37,7 @@ use crate::{
     effect_log::EffectLog,
     net,
     role_links::{ListenerInputLink, RoleLinks},
-    run,
+    run_body::{RunBody, box_run_body},
     run_context::RunContext,
 };
 
@@ -161,12 +161,12 @@ fn request_body_fn<B>(
     handler: Option<Arc<HttpHandler>>,
     request: Request<B>,
     response_sender: oneshot::Sender<ResponseStart>,
-) -> run::RunBody<()>
+) -> RunBody<()>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn StdError + Send + Sync>>,
 {
-    run::box_run_body(move |store, instance| {
+    box_run_body(move |store, instance| {
         Box::pin(async move {
             let Some(handler) = handler else { return HttpHandler::missing_export_error() };
             let run_context = Arc::clone(&store.data().run_context);

@@ -14,7 +14,7 @@ use crate::{
     plugin::CompletedRun,
     role_data::{ListenerReply, ListenerSignal},
     role_links::{ListenerInputLink, RoleLinks},
-    run::RunBody,
+    run_body::RunBody,
 };
 
 /// Most replies to one signal. This fits a page of lines and stops a flood.

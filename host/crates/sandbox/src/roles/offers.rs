@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sallyport_contract::{AdmittedCall, CallReport, PromptQuery, ResourceQuery};
 
-use crate::{Plugin, abi::ToolReturnValue, role_links::RoleLinks, run::RunBody};
+use crate::{Plugin, abi::ToolReturnValue, role_links::RoleLinks, run_body::RunBody};
 
 impl Plugin {
     /// Asks for its resources, or for the contents of one. [`ResourceQuery`] says what the output of

@@ -30,7 +30,7 @@ use crate::{
         GenerationRequest, GuidePersona, ListenerReply, ListenerSignal, ProviderAnswer,
         ProviderFailure, UiEvent,
     },
-    run::{self, RunBody},
+    run_body::{RunBody, box_run_body},
 };
 
 /// The generated type of an interface that a component may export.
@@ -129,7 +129,7 @@ fn call_export<I: ExportIndices, R: Send + 'static>(
     + 'static,
 ) -> RunBody<R> {
     let Some(indices) = indices.clone() else { return missing_export_body(I::EXPORT) };
-    run::box_run_body(move |store, instance| match indices.load_functions(store, &instance) {
+    box_run_body(move |store, instance| match indices.load_functions(store, &instance) {
         Ok(functions) => call(store, functions),
         Err(error) => Box::pin(std::future::ready(Err(InterfaceMismatch::wrap_error(error)))),
     })
@@ -142,7 +142,7 @@ impl PluginAbi for PluginAbiV0_1 {
 
     fn list_tools(&self) -> ToolList<'_> {
         if self.tools.is_none() {
-            let nothing = run::box_run_body(|_, _| Box::pin(std::future::ready(Ok(Vec::new()))));
+            let nothing = box_run_body(|_, _| Box::pin(std::future::ready(Ok(Vec::new()))));
             return ToolList::Listed(nothing);
         }
         ToolList::Listed(call_export(&self.tools, |store, tools| {
