@@ -62,6 +62,7 @@ mod schema_cost;
 mod simulation;
 mod ticker;
 pub mod undo;
+mod wasm_engine;
 
 pub use action_run::{ActionAnswer, ActionRequest, ActionRequestError, ActionRun};
 pub use authorizer::{

@@ -18,11 +18,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::{Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use crate::{
-    abi,
-    component::ComponentFile,
-    dynamic::docs::PackageDocs,
-    plugin::LinkedPlugin,
-    runtime::{Sandbox, WasmEngine},
+    abi, component::ComponentFile, dynamic::docs::PackageDocs, plugin::LinkedPlugin,
+    runtime::Sandbox, wasm_engine::WasmEngine,
 };
 
 /// Guests that use the pool at a time. Each reserves [`MEMORIES_PER_GUEST`] times 4 GiB of addresses.

@@ -45,7 +45,7 @@ use crate::{
     run::{self, GuestInstance, RunResult, RunStopReason},
     run_body::RunBody,
     run_context::{RunContext, RunGuard},
-    runtime::WasmEngine,
+    wasm_engine::WasmEngine,
 };
 
 /// The parts of a plugin.

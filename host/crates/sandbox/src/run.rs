@@ -26,7 +26,7 @@ use crate::{
     memory_pool::PoolPlace,
     plugin::LinkedPlugin,
     run_body::{RunBody, box_run_body, limit_host_call},
-    runtime::WasmEngine,
+    wasm_engine::WasmEngine,
 };
 
 /// wasmtime's message when a guest passes too much data at a time; the error has no type of its

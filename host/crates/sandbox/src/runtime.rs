@@ -11,29 +11,25 @@ use std::{
 };
 
 use sallyport_contract::HostNameResolver;
-use wasmtime::{InstanceAllocationStrategy, component::Linker};
 
 use crate::{
     cache::{CacheStatistics, ComponentCache},
     compile::{Compiler, CompilerIsolation},
     component::ComponentFile,
     digest_cache::DigestCache,
-    engine_config::engine_config,
     error::LoadError,
     files::SharedDiskState,
-    guest::Guest,
     host_start,
-    imports::build_linker,
     instance_pool::InstancePool,
     memory_pool::MemoryPool,
     mutex::lock_mutex,
     net::TlsClient,
     simulation::Simulation,
-    ticker::EpochTicker,
     undo::{
         UndoHistory, UndoStep,
         restore::{self, PathRestoration},
     },
+    wasm_engine::WasmEngine,
 };
 
 /// The configuration of a sandbox.
@@ -59,13 +55,6 @@ pub struct Sandbox {
     /// `None` if the system does not allow one.
     memory_pool: OnceLock<Option<MemoryPool>>,
     pub(crate) simulation: Simulation,
-}
-
-/// A configured wasmtime engine. Guests share it, and it contains no state of any guest.
-pub(crate) struct WasmEngine {
-    pub(crate) wasm: wasmtime::Engine,
-    pub(crate) linker: Linker<Guest>,
-    pub(crate) ticker: Arc<EpochTicker>,
 }
 
 impl Sandbox {
@@ -185,26 +174,5 @@ impl Sandbox {
     pub(crate) fn get_or_create_memory_pool(&self) -> Option<&MemoryPool> {
         let create = || MemoryPool::new(&*self.get_or_create_engine().ok()?).ok();
         self.memory_pool.get_or_init(create).as_ref()
-    }
-}
-
-impl WasmEngine {
-    fn new() -> wasmtime::Result<Self> {
-        let wasm = wasmtime::Engine::new(&engine_config())?;
-        let linker = build_linker(&wasm)?;
-        let ticker = Arc::new(EpochTicker::start(wasm.clone())?);
-        Ok(Self { wasm, linker, ticker })
-    }
-
-    /// An engine for the same code, which allocates in another way.
-    pub(crate) fn with_allocation(
-        &self,
-        strategy: InstanceAllocationStrategy,
-    ) -> wasmtime::Result<Self> {
-        let mut config = engine_config();
-        let wasm = wasmtime::Engine::new(config.allocation_strategy(strategy))?;
-        let linker = build_linker(&wasm)?;
-        self.ticker.add_engine(wasm.clone());
-        Ok(Self { wasm, linker, ticker: Arc::clone(&self.ticker) })
     }
 }
