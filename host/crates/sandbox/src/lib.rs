@@ -40,6 +40,7 @@ mod instance_pool;
 mod interface;
 mod interface_check;
 mod limits;
+mod linked_plugin;
 mod memory_pool;
 pub mod metadata;
 mod mutex;

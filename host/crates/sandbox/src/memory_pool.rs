@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::{Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
 use crate::{
-    abi, component::ComponentFile, dynamic::docs::PackageDocs, plugin::LinkedPlugin,
+    abi, component::ComponentFile, dynamic::docs::PackageDocs, linked_plugin::LinkedPlugin,
     runtime::Sandbox, wasm_engine::WasmEngine,
 };
 

@@ -37,6 +37,7 @@ use crate::{
     instance_pool::{InstanceInfo, InstanceLease, InstancePool},
     interface::ComponentInterface,
     limits::MemoryAccount,
+    linked_plugin::LinkedPlugin,
     memory_pool::PooledPlugin,
     net::{HttpGate, HttpUsage},
     prepared_instances::PreparedInstances,
@@ -103,13 +104,6 @@ impl<R> CallWork<R> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PluginUnavailable(pub String);
-
-/// A component that is linked in an engine, with the exports that the host calls.
-pub(crate) struct LinkedPlugin {
-    pub(crate) engine: Arc<WasmEngine>,
-    pub(crate) pre: InstancePre<Guest>,
-    pub(crate) abi: Box<dyn PluginAbi>,
-}
 
 /// A component that is compiled, linked and type-checked: everything that does not depend on a
 /// call.

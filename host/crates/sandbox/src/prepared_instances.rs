@@ -20,7 +20,7 @@ use tokio::{sync::Notify, time::timeout};
 
 use crate::{
     authorizer::HostCallAuthorizer, capability::SharedPluginState, grant::FixedGrantParts,
-    memory_pool::PooledPlugin, mutex::lock_mutex, plugin::LinkedPlugin, run::GuestInstance,
+    linked_plugin::LinkedPlugin, memory_pool::PooledPlugin, mutex::lock_mutex, run::GuestInstance,
     run_context::RunContext,
 };
 

@@ -23,8 +23,8 @@ use crate::{
     effect_log::EffectLog,
     guest::Guest,
     limits::HANDLES_PER_RESOURCE,
+    linked_plugin::LinkedPlugin,
     memory_pool::PoolPlace,
-    plugin::LinkedPlugin,
     run_body::{RunBody, box_run_body, limit_host_call},
     wasm_engine::WasmEngine,
 };
