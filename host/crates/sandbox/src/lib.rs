@@ -47,6 +47,7 @@ mod mutex;
 mod net;
 mod pending_body;
 pub mod plugin;
+mod pooled_plugin;
 mod precompile;
 mod prepared_instances;
 mod producers;

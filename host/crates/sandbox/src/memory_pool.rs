@@ -9,18 +9,12 @@
 //! that does not fit, a call for which no place is free, and a system that refuses the address space
 //! (as with a low `ulimit -v`) use memory of their own.
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicU32, Ordering},
-};
+use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::{Enabled, InstanceAllocationStrategy, PoolingAllocationConfig};
 
-use crate::{
-    abi, component::ComponentFile, dynamic::docs::PackageDocs, linked_plugin::LinkedPlugin,
-    runtime::Sandbox, wasm_engine::WasmEngine,
-};
+use crate::wasm_engine::WasmEngine;
 
 /// Guests that use the pool at a time. Each reserves [`MEMORIES_PER_GUEST`] times 4 GiB of addresses.
 const PLACES: u32 = 128;
@@ -58,15 +52,6 @@ pub(crate) struct PoolPlace {
     _permit: OwnedSemaphorePermit,
 }
 
-/// A plugin's copy in the pool. It is made in the background when the plugin is called again.
-pub(crate) struct PooledPlugin {
-    sandbox: Arc<Sandbox>,
-    file: ComponentFile,
-    calls: AtomicU32,
-    /// `None` if the component does not fit.
-    linked: OnceLock<Option<LinkedPlugin>>,
-}
-
 impl MemoryPool {
     /// Reserves the addresses of a pool for the code of an engine.
     ///
@@ -78,58 +63,16 @@ impl MemoryPool {
         let engine = Arc::new(engine.with_allocation(strategy)?);
         Ok(Self { engine, places: Arc::new(Semaphore::new(PLACES as usize)) })
     }
-}
 
-impl PooledPlugin {
-    pub(crate) fn new(sandbox: &Arc<Sandbox>, file: &ComponentFile) -> Arc<Self> {
-        Arc::new(Self {
-            sandbox: Arc::clone(sandbox),
-            file: file.without_bytes(),
-            calls: AtomicU32::new(0),
-            linked: OnceLock::new(),
-        })
+    /// The engine, in which components have to be linked before their guests can use the pool.
+    pub(crate) fn engine(&self) -> &Arc<WasmEngine> {
+        &self.engine
     }
 
-    /// The sandbox of the plugin.
-    pub(crate) fn sandbox(&self) -> &Sandbox {
-        &self.sandbox
-    }
-
-    /// The copy, if it exists.
-    pub(crate) fn linked(&self) -> Option<&LinkedPlugin> {
-        self.linked.get()?.as_ref()
-    }
-
-    /// Takes a place, if the copy exists and a place is free.
-    pub(crate) fn take_free_place(&self) -> Option<(&LinkedPlugin, PoolPlace)> {
-        let linked = self.linked()?;
-        let pool = self.sandbox.get_or_create_memory_pool()?;
-        let permit = Arc::clone(&pool.places).try_acquire_owned().ok()?;
-        Some((linked, PoolPlace { _permit: permit }))
-    }
-
-    /// Takes a place for a call in the same way. The second call begins to make the copy.
-    pub(crate) fn take_place(self: &Arc<Self>) -> Option<(&LinkedPlugin, PoolPlace)> {
-        if self.linked.get().is_some() {
-            return self.take_free_place();
-        }
-        if self.calls.fetch_add(1, Ordering::Relaxed) == 1 {
-            let pooled = Arc::clone(self);
-            tokio::task::spawn_blocking(move || {
-                pooled.linked.get_or_init(|| pooled.link()).is_some()
-            });
-        }
-        None
-    }
-
-    /// Maps the compiled code for the engine of the pool. wasmtime refuses a component here that
-    /// does not fit in a place.
-    fn link(&self) -> Option<LinkedPlugin> {
-        let engine = &self.sandbox.get_or_create_memory_pool()?.engine;
-        let component = self.sandbox.cache.map_existing(&engine.wasm, &self.file)?;
-        let pre = engine.linker.instantiate_pre(&component).ok()?;
-        let abi = abi::find_plugin_abi(&pre, &self.file, &PackageDocs::default()).ok()??;
-        Some(LinkedPlugin { engine: Arc::clone(engine), pre, abi })
+    /// Takes a place, if one is free.
+    pub(crate) fn try_take_place(&self) -> Option<PoolPlace> {
+        let permit = Arc::clone(&self.places).try_acquire_owned().ok()?;
+        Some(PoolPlace { _permit: permit })
     }
 }
 

@@ -20,8 +20,8 @@ use tokio::{sync::Notify, time::timeout};
 
 use crate::{
     authorizer::HostCallAuthorizer, capability::SharedPluginState, grant::FixedGrantParts,
-    linked_plugin::LinkedPlugin, memory_pool::PooledPlugin, mutex::lock_mutex, run::GuestInstance,
-    run_context::RunContext,
+    linked_plugin::LinkedPlugin, mutex::lock_mutex, pooled_plugin::PooledPlugin,
+    run::GuestInstance, run_context::RunContext,
 };
 
 /// How long no instance is made after one could not be.
