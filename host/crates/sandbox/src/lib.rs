@@ -33,6 +33,7 @@ mod error;
 mod files;
 mod grant;
 mod guest;
+mod guest_creation;
 mod host_start;
 mod import_check;
 mod imports;
