@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    folder::{FsAccess, FsEntry, FsMount, are_nested},
+    folder::{FsAccess, FsEntry, FsMount},
     policy::Policy,
     source::{SourceError, quoted},
 };
@@ -72,9 +72,10 @@ impl Policy {
     }
 }
 
-/// Refuses two folders of one plugin that are inside each other only through a link, unless a file
-/// is treated alike in both. Paths that are inside each other as they are written are compared when
-/// the policy is parsed, and share what they deny.
+/// Refuses two folders of one plugin that are inside each other through a link, unless a file is
+/// treated alike in both. Paths that are inside each other as they are written are compared when the
+/// policy is parsed, and share what they deny: that is right only where no link leads elsewhere
+/// between the two.
 fn check_linked_overlaps(
     entries: &[FsEntry],
     around: &MachineFacts<'_>,
@@ -83,14 +84,26 @@ fn check_linked_overlaps(
         entries.iter().map(|entry| (entry, (around.resolve_links)(&entry.mount.host))).collect();
     for (index, (entry, path)) in resolved.iter().enumerate() {
         for (other, other_path) in &resolved[..index] {
-            let is_linked =
-                are_nested(path, other_path) && !are_nested(&entry.mount.host, &other.mount.host);
-            if is_linked && let Some(difference) = find_difference(&entry.mount, &other.mount) {
+            let (inner, written) = (
+                find_inner_path(path, other_path),
+                find_inner_path(&entry.mount.host, &other.mount.host),
+            );
+            if inner.is_some()
+                && inner != written
+                && let Some(difference) = find_difference(&entry.mount, &other.mount)
+            {
                 return Err(linked_overlap_error(entry, other, difference));
             }
         }
     }
     Ok(())
+}
+
+/// Where in the outer one of two folders the inner one is, and whether that is the first.
+fn find_inner_path<'a>(first: &'a Path, second: &'a Path) -> Option<(&'a Path, bool)> {
+    let is_first = first.starts_with(second);
+    let (inner, outer) = if is_first { (first, second) } else { (second, first) };
+    inner.strip_prefix(outer).ok().map(|path| (path, is_first))
 }
 
 /// How a file that is in two folders would be treated differently, and what to do about it.
@@ -266,7 +279,12 @@ mod tests {
 
     #[test]
     fn folders_of_a_plugin_that_overlap_through_a_link_are_treated_alike() {
-        let links = [("/to-parent", "/srv"), ("/to-folder", "/srv/a"), ("/to-sub", "/srv/a/sub")];
+        let links = [
+            ("/to-parent", "/srv"),
+            ("/to-folder", "/srv/a"),
+            ("/to-sub", "/srv/a/sub"),
+            ("/srv/link", "/srv/a"),
+        ];
         let resolve_links = |path: &Path| {
             let followed: Option<PathBuf> = links.iter().find_map(|(link, target)| {
                 Some(Path::new(target).join(path.strip_prefix(link).ok()?).components().collect())
@@ -292,6 +310,9 @@ mod tests {
             (("/srv/a", deny), ("/to-folder", deny), Some("deny")),
             // Beside each other, whatever the links are.
             (("/srv/b", deny), ("/to-sub", write), None),
+            // As they are written, and a link leads to another place in the same folder.
+            (("/srv", deny), ("/srv/link", read), Some("deny")),
+            (("/srv/link", read), ("/srv", read), None),
             // As they are written, which the parser has compared.
             (("/srv", deny), ("/srv/a", read), None),
             (("/to-parent", deny), ("/to-parent/a", read), None),
