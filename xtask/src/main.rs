@@ -13,6 +13,7 @@ mod demo;
 mod dist;
 mod drawings;
 mod editors;
+mod flame;
 mod fuzz;
 mod languages;
 mod load;
@@ -53,6 +54,8 @@ cargo xtask TASK
                   load `sallyport serve` on the loopback, beside axum alone (needs the registry of
                   crates, for oha); print one table, or write it into docs/performance.md
   soak [SECONDS]  make calls for a minute or longer; fail if memory, descriptors or threads grow
+  flame [SECONDS] draw where the time of calls goes into target/flame/flame.svg (needs perf, and the
+                  registry of crates for inferno)
   dist            build a release: an archive with an installer, a Debian package, checksums
   demo [chat|start] [--write]
                   play the sessions and the film that the documents show; print or write them
@@ -118,6 +121,7 @@ fn dispatch_task(args: &[String]) -> Result<ExitCode> {
         "wasm" => wasm::build_from_arguments(rest)?,
         "tidy" => tidy::check_house_rules()?,
         "soak" => bench::run_soak(rest)?,
+        "flame" => flame::draw_flame_graph(rest)?,
         "bench" => bench::run_benchmarks(rest)?,
         "load" => load::run_load(rest)?,
         "dist" => dist::build_release()?,

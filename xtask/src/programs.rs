@@ -2,16 +2,24 @@
 //! plugin calls, and a calendar server.
 //!
 //! They come from Debian's packages. Where they cannot be installed, the tests that need them are
-//! skipped and report it.
+//! skipped and report it. Programs that only tasks run come from the registry of crates.
 
 use std::{
     env,
+    path::PathBuf,
     process::{Command, Stdio},
 };
+
+use anyhow::{Context, Result};
+
+use crate::process::{cargo_command, repository_root, run_command};
 
 /// The programs of the tests, each with the package that contains it.
 pub(crate) const TEST_PROGRAMS: [(&str, &str); 3] =
     [("chromium", "chromium"), ("chromedriver", "chromium-driver"), ("task", "taskwarrior")];
+
+/// Where programs of crates are installed, below the repository.
+const TOOLS: &str = "target/tools";
 
 /// The package manager.
 const APT: &str = "apt-get";
@@ -54,4 +62,26 @@ fn run_apt(args: &[&str]) -> bool {
 pub(crate) fn is_installed(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// Returns a program of a crate, which is installed if it is not there in this version.
+pub(crate) fn install_crate_program(
+    package: &str,
+    version: &str,
+    program: &str,
+) -> Result<PathBuf> {
+    let root = repository_root().join(TOOLS);
+    let path = root.join("bin").join(program);
+    let shown = Command::new(&path).arg("--version").output();
+    let is_current =
+        shown.is_ok_and(|shown| String::from_utf8_lossy(&shown.stdout).contains(version));
+    if !is_current {
+        eprintln!("installing {package} {version} …");
+        let mut install = cargo_command();
+        install.args(["install", package, "--locked", "--quiet", "--version", version]);
+        run_command(install.arg("--root").arg(&root)).with_context(|| {
+            format!("{package} cannot be installed; it needs the registry of crates")
+        })?;
+    }
+    Ok(path)
 }

@@ -9,13 +9,10 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::process::{repository_root, run_command, run_for_output};
+use crate::{process::run_for_output, programs};
 
 /// The version whose output is read here.
 const VERSION: &str = "1.16.0";
-
-/// Where it is installed, below the repository.
-const TOOLS: &str = "target/tools";
 
 /// The program.
 pub(super) struct Oha(PathBuf);
@@ -41,21 +38,7 @@ pub(super) struct LoadFigures {
 impl Oha {
     /// Installs it, if it is not there in this version.
     pub(super) fn install() -> Result<Self> {
-        let root = repository_root().join(TOOLS);
-        let program = root.join("bin/oha");
-        let is_current = || {
-            let shown = Command::new(&program).arg("--version").output();
-            shown.is_ok_and(|shown| String::from_utf8_lossy(&shown.stdout).contains(VERSION))
-        };
-        if !is_current() {
-            eprintln!("installing oha {VERSION} …");
-            let mut install =
-                Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-            install.args(["install", "oha", "--locked", "--quiet", "--version", VERSION]);
-            run_command(install.arg("--root").arg(&root))
-                .context("oha cannot be installed; it needs the registry of crates")?;
-        }
-        Ok(Self(program))
+        Ok(Self(programs::install_crate_program("oha", VERSION, "oha")?))
     }
 
     /// Sends requests for some time, by some connections that are kept.

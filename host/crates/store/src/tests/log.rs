@@ -2,12 +2,19 @@
 
 use std::{
     pin::pin,
+    sync::atomic::AtomicUsize,
     task::{Context, Waker},
     thread,
+    time::Instant,
 };
 
 use super::*;
-use crate::{AuditError, sqlite::migration};
+use crate::{
+    AuditError,
+    audit::{AuditWriter, problem::AuditProblem},
+    error::StoreError,
+    sqlite::migration,
+};
 
 /// A log that cannot be opened, and the end of the message.
 fn check_closed(spoil: impl FnOnce(&Fixture), want: &str) {
@@ -199,4 +206,57 @@ fn many_threads_and_logs_make_one_chain() {
         .collect();
     times.sort_unstable();
     assert_eq!(times, (0..LOGS * RECORDS).collect::<Vec<_>>(), "every record once");
+}
+
+/// Counts the records and the waits for the disk.
+#[derive(Default, Clone)]
+struct CountingWriter {
+    records: Arc<AtomicUsize>,
+    syncs: Arc<AtomicUsize>,
+}
+
+impl AuditWriter for CountingWriter {
+    fn append(&mut self, lines: &[&str], _: bool) -> Result<Vec<AuditProblem>, StoreError> {
+        self.records.fetch_add(lines.len(), Ordering::Relaxed);
+        Ok(Vec::new())
+    }
+
+    fn sync(&mut self) -> Result<Vec<AuditProblem>, StoreError> {
+        thread::sleep(Duration::from_millis(5));
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        Ok(Vec::new())
+    }
+}
+
+#[test]
+fn only_a_record_that_is_waited_for_costs_a_wait_for_the_disk() {
+    const CALLS: usize = 20;
+    let writer = CountingWriter::default();
+    let log = AuditLog::start(Box::new(writer.clone()));
+    let begun = Instant::now();
+    // A call that may act waits for its decision, and not for its end.
+    for number in 0..CALLS as u64 {
+        wait(log.commit(record(number))).unwrap();
+        log.append_completed(record(number));
+    }
+    log.flush(PATIENCE).unwrap();
+    let late = 1 + begun.elapsed().as_secs() as usize;
+    let syncs = writer.syncs.load(Ordering::Relaxed);
+    assert!((CALLS..=CALLS + late).contains(&syncs), "{syncs}");
+    // Of calls that cannot, all wait for nothing.
+    let begun = Instant::now();
+    for number in 0..2 * CALLS as u64 {
+        log.append(record(number)).unwrap();
+    }
+    while writer.records.load(Ordering::Relaxed) < 4 * CALLS {
+        thread::yield_now();
+    }
+    let more = writer.syncs.load(Ordering::Relaxed) - syncs;
+    assert!(more <= 1 + begun.elapsed().as_secs() as usize, "{more}");
+    // Callers that wait at the same time share one wait.
+    let before = writer.syncs.load(Ordering::Relaxed);
+    let commits: Vec<_> = (0..CALLS as u64).map(|number| log.commit(record(number))).collect();
+    commits.into_iter().for_each(|commit| wait(commit).unwrap());
+    let shared = writer.syncs.load(Ordering::Relaxed) - before;
+    assert!(shared < CALLS / 2, "{shared}");
 }
