@@ -10,9 +10,11 @@
 //! - [`AcpServer`]: the sessions of a client. Start reading here.
 //! - [`serve_stdio`]: the client at standard input and output.
 //! - `rpc`: the messages of JSON-RPC. `output`: what is sent. `connection`: what is received.
-//! - `requests`: the requests of a client. `prompt`: the input of a turn.
+//! - `requests`: the requests of a client. `session_params`: what some of them say. `prompt`: the
+//!   input of a turn.
 //! - `session_queue`: the requests that open and close one session, one after the other.
-//! - `session`: one session. `event_feed`: its events, as updates. `permission`: its questions.
+//! - `session`: one session. `new_session`: starts it. `event_feed`: its events, as updates.
+//!   `permission`: its questions.
 //! - `updates`: the updates themselves. `replay`: those of earlier turns.
 
 mod client_servers;
@@ -20,6 +22,7 @@ mod connection;
 mod event_feed;
 mod file_writes;
 mod form_permission;
+mod new_session;
 mod output;
 mod permission;
 mod prompt;
@@ -29,6 +32,7 @@ mod rpc;
 mod server;
 mod session;
 mod session_config;
+mod session_params;
 mod session_queue;
 mod stdio;
 mod updates;

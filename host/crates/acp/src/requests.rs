@@ -4,17 +4,17 @@
 //! effect before the next message is read. Those that open, close or delete the same session run one
 //! after the other, in the order of the client. All others run beside each other.
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
-    client_servers::ClientMcpServer,
     prompt::ContentBlock,
     rpc::{RequestId, RpcError, TRACE_PARENT},
     server::AcpServer,
     session_config::QuestionMode,
+    session_params::{ListParams, OpenKind, OpenParams},
 };
 
 /// The version of the protocol.
@@ -36,26 +36,6 @@ struct InitializeParams {
 #[serde(rename_all = "camelCase")]
 struct SessionParams {
     session_id: String,
-}
-
-/// The parameters of a request that opens a session.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct OpenParams {
-    /// The session; absent for a new one.
-    pub(crate) session_id: Option<String>,
-    /// The folder that the client works in.
-    pub(crate) cwd: PathBuf,
-    /// The MCP servers of the client.
-    #[serde(default)]
-    pub(crate) mcp_servers: Vec<ClientMcpServer>,
-}
-
-/// The parameters of `session/list`.
-#[derive(Debug, Default, Deserialize)]
-pub(crate) struct ListParams {
-    pub(crate) cwd: Option<PathBuf>,
-    pub(crate) cursor: Option<String>,
 }
 
 /// The parameters of `session/prompt`.
@@ -118,16 +98,6 @@ impl RequestOutcome {
             | Self::Authenticate => None,
         }
     }
-}
-
-/// How a session is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OpenKind {
-    New,
-    /// An earlier one, whose history is sent first.
-    Load,
-    /// An earlier one, whose history the client has.
-    Resume,
 }
 
 /// Handles a request. It does not wait for anything.

@@ -27,12 +27,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     client_servers::{self, ClientMcpServer, ClientServers, NamedServers},
+    new_session::NewAcpSession,
     output::ClientOutput,
     replay,
-    requests::{ListParams, OpenKind, OpenParams},
     rpc::{RequestId, RpcError},
-    session::{AcpSession, NewAcpSession},
+    session::AcpSession,
     session_config::{MODEL_OPTION, config_options, has_no_model},
+    session_params::{ListParams, OpenKind, OpenParams},
     session_queue::{SessionPlace, SessionQueues},
 };
 

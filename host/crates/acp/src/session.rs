@@ -2,23 +2,17 @@
 
 use std::{
     collections::HashSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use sallyport_contract::{ApprovalRequest, ApprovalSubject, ToolId, TraceParent};
 use sallyport_model::{ChatModel, UserInputMessage};
-use sallyport_runtime::{
-    Host,
-    session::{PreparedSession, SessionError},
-};
+use sallyport_runtime::HostSession;
 use sallyport_session::{FrontEndCommand, SessionHandle};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use crate::{
-    event_feed::EventFeed,
-    file_writes::FileWrites,
-    output::ClientOutput,
     prompt::{self, ContentBlock},
     rpc::{RequestId, RpcError},
     session_config::{QuestionMode, mode_state},
@@ -35,19 +29,7 @@ pub(crate) enum SessionOrder {
     UseModel(Arc<dyn ChatModel>),
 }
 
-/// The parts of a session that does not run yet.
-pub(crate) struct NewAcpSession {
-    pub(crate) host: Arc<Host>,
-    pub(crate) output: Arc<ClientOutput>,
-    /// Whether the client shows notices.
-    pub(crate) shows_notices: Arc<AtomicBool>,
-    /// The folder that the client works in.
-    pub(crate) folder: String,
-    pub(crate) model_name: String,
-    pub(crate) context_tokens: Option<u64>,
-}
-
-/// A session of a client. Its events are sent by its [`EventFeed`].
+/// A session of a client. An [`EventFeed`](crate::event_feed::EventFeed) sends its events.
 pub(crate) struct AcpSession {
     id: String,
     folder: String,
@@ -74,51 +56,34 @@ struct AcpSessionState {
 /// Something that the user refused: the same subject of the same tool, whatever its arguments.
 type RefusedSubject = (ToolId, ApprovalSubject);
 
-impl NewAcpSession {
-    /// Starts the session.
-    pub(crate) fn start(
-        self,
-        mut prepared: PreparedSession,
-    ) -> Result<Arc<AcpSession>, SessionError> {
-        let inner = Arc::clone(&prepared.parts.toolbox);
-        let writes = Arc::new(FileWrites::new(Arc::clone(&self.host), inner));
-        prepared.parts.toolbox = Arc::clone(&writes) as _;
-        let (host_session, events) = self.host.start_session(prepared)?;
+impl AcpSession {
+    /// A session of the host, which has ended when `has_ended` says so.
+    pub(crate) fn new(
+        host_session: &HostSession,
+        folder: String,
+        model_name: String,
+        context_tokens: Option<u64>,
+        has_ended: watch::Receiver<bool>,
+    ) -> Self {
         let (orders, waiting_orders) = mpsc::channel(ORDERS_WAITING_MAX);
         tokio::spawn(forward_orders(host_session.handle.clone(), waiting_orders));
-        let (ended, has_ended) = watch::channel(false);
-        let session = Arc::new(AcpSession {
+        Self {
             id: host_session.session_id.clone(),
-            folder: self.folder,
+            folder,
             orders,
             state: Mutex::new(AcpSessionState {
                 prompt: None,
                 caller: None,
                 mode: QuestionMode::Ask,
-                model_name: self.model_name,
-                context_tokens: self.context_tokens,
+                model_name,
+                context_tokens,
                 refused: HashSet::new(),
                 notes: Vec::new(),
             }),
             has_ended,
-        });
-        let feed = EventFeed::new(
-            Arc::clone(&session),
-            self.host,
-            self.output,
-            writes,
-            self.shows_notices,
-        );
-        tokio::spawn(async move {
-            feed.run(host_session, events).await;
-            // Nobody may be waiting.
-            let _ = ended.send(true);
-        });
-        Ok(session)
+        }
     }
-}
 
-impl AcpSession {
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
