@@ -16,7 +16,8 @@ use sallyport_http_client::read_body;
 use url::Url;
 
 use crate::{
-    connection::{ConnectionLimits, SERVER_TEXT_CHARS_MAX, ServerConnection, ServerError},
+    connection::{ConnectionLimits, ServerConnection},
+    error::{SERVER_TEXT_CHARS_MAX, ServerError},
     http_messages::ServerAddress,
     journal::RedactServerText,
 };

@@ -23,17 +23,16 @@ use tokio::{
 
 use crate::{
     answer::ServerAnswer,
+    call_record::CallRecord,
+    calls::{CallQuestions, ConnectionCall},
     discovery_answer::DiscoveryAnswers,
+    error::{SERVER_TEXT_CHARS_MAX, ServerError},
     http_messages::{self, HttpMessages, ServerAddress},
-    journal::{CallRecord, ConnectionJournal, RedactServerText},
-    questions::{CallQuestions, ConnectionCall},
+    journal::{ConnectionJournal, RedactServerText},
     requests::ServerRequests,
     tool::OfferedTool,
     transport::ServerLines,
 };
-
-/// Longest text of a server in a message, in characters.
-pub(crate) const SERVER_TEXT_CHARS_MAX: usize = 2000;
 
 /// Longest list of tools in bytes, over all its pages. 256 tools with long schemas are far below, and
 /// pages of the largest size could fill the memory.
@@ -46,43 +45,6 @@ pub struct ConnectionLimits {
     pub start: Duration,
     /// How many tools it may list.
     pub tools: usize,
-}
-
-/// Why a server gave no answer.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ServerError {
-    /// It was not ready in time.
-    #[error("it did not answer within {0:?}")]
-    NotReady(Duration),
-    /// It lists too many tools.
-    #[error("it lists more than {0} tools")]
-    TooManyTools(usize),
-    /// Its list of tools is too long.
-    #[error("its list of tools has more than {0} bytes")]
-    ToolListTooLong(usize),
-    /// It refused a request, in its own words.
-    #[error("it refused the request: {message}")]
-    Refused {
-        /// Its words, made safe to show.
-        message: String,
-        /// Whether it reports that the arguments are wrong.
-        is_about_arguments: bool,
-    },
-    /// Its answer is not one to the request, or needs something that is not offered.
-    #[error("its answer cannot be used: {0}")]
-    BadAnswer(String),
-    /// It requires a token, or another one. The text is its `WWW-Authenticate`.
-    #[error("it requires a sign-in")]
-    SignInRequired(String),
-    /// The token does not have these permissions, which are separated by blanks.
-    #[error("the account lacks the permission {0:?}")]
-    PermissionMissing(String),
-    /// Nothing can be sent to it.
-    #[error("it cannot be reached: {0}")]
-    Unreachable(String),
-    /// The connection is closed.
-    #[error("the connection is closed: {0}")]
-    Closed(String),
 }
 
 /// A connection to a server that is ready. Dropping it closes the server's input.

@@ -16,7 +16,7 @@ use sallyport_http_client::{error_causes, refused_address};
 use url::Url;
 
 use crate::{
-    connection::{SERVER_TEXT_CHARS_MAX, ServerError},
+    error::{SERVER_TEXT_CHARS_MAX, ServerError},
     journal::ConnectionJournal,
     transport::{MESSAGE_BYTES_MAX, MESSAGES_PER_SECOND_MAX, MessageRate},
 };

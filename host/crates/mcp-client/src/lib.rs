@@ -8,9 +8,12 @@
 
 mod answer;
 mod authorization;
+mod call_record;
+mod calls;
 mod connection;
 mod discovery_answer;
 mod elicitation;
+mod error;
 mod http_messages;
 mod journal;
 pub mod lines;
@@ -24,8 +27,10 @@ pub use authorization::{
     AuthorizationError, EarlierPermissions, MayAsk, RegisteredApplication, ServerAuthorization,
     discover_authorization,
 };
-pub use connection::{ConnectionLimits, ServerConnection, ServerError};
+pub use call_record::{AskedQuestion, CallRecord};
+pub use calls::{CallQuestions, QuestionReply};
+pub use connection::{ConnectionLimits, ServerConnection};
+pub use error::ServerError;
 pub use http_messages::{ServerAddress, is_reserved_header};
-pub use journal::{AskedQuestion, CallRecord, RedactServerText};
-pub use questions::{CallQuestions, QuestionReply};
+pub use journal::RedactServerText;
 pub use tool::{OfferedTool, ToolClaims};
