@@ -12,28 +12,12 @@ use crate::{
     error::PluginBuildError,
     language::SourceLanguage,
     manifest_section::{append_language, append_manifest, is_component},
+    options::BuildOptions,
     process,
     project::PluginProject,
     sdk::{SdkFolder, write_if_changed},
-    toolchain::{ToolPaths, find_tool},
+    toolchain::find_tool,
 };
-
-/// How to build.
-#[derive(Debug, Clone)]
-pub struct BuildOptions {
-    /// The cache folder of the program.
-    pub cache: PathBuf,
-    /// This program, which wraps the Rust compiler.
-    pub program: PathBuf,
-    /// Cargo's own folder.
-    pub cargo_home: PathBuf,
-    /// Tools that the user has named.
-    pub tools: ToolPaths,
-    /// Whether to install missing tools.
-    pub gets_tools: bool,
-    /// The engine inside of a JavaScript component, if not the usual one.
-    pub engine: Option<String>,
-}
 
 /// A component that was built.
 #[derive(Debug)]

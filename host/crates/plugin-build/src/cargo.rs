@@ -8,9 +8,9 @@ use std::{
 use serde_json::Value;
 
 use crate::{
-    build::BuildOptions,
     error::PluginBuildError,
     language::SourceLanguage,
+    options::BuildOptions,
     process,
     project::PluginProject,
     reproducible::make_reproducible,

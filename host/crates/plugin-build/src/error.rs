@@ -8,7 +8,31 @@ use std::{
 use sallyport_policy::SourceError;
 use thiserror::Error;
 
-use crate::{language::SourceLanguage, template::ProjectNameError};
+use crate::language::SourceLanguage;
+
+/// A name that cannot be the name of a new project.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ProjectNameError {
+    /// It has other characters, or too many.
+    #[error("{0:?} cannot be the name of a plugin")]
+    Form(String),
+    /// It means something else.
+    #[error("{0:?} cannot be the name of a plugin: the name is taken")]
+    Taken(String),
+}
+
+impl ProjectNameError {
+    /// Which names are good.
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::Form(_) => {
+                "use lower-case letters, digits and single hyphens, starting with a letter, such as \
+                 word-count; at most 64 characters"
+            }
+            Self::Taken(_) => "choose a name that no language reserves, such as word-count",
+        }
+    }
+}
 
 /// Why a project was not created or built.
 #[derive(Debug, Error)]

@@ -6,11 +6,10 @@ use std::{
 };
 
 use sallyport_contract::PluginName;
-use thiserror::Error;
 
 use crate::{
     cargo,
-    error::PluginBuildError,
+    error::{PluginBuildError, ProjectNameError},
     language::SourceLanguage,
     sdk::{SdkFolder, template_files, write_file},
 };
@@ -43,30 +42,6 @@ const KEYWORDS: &str = "abstract and as assert async await become bool box break
      protected public pub raise range ref register return select self short signed sizeof static \
      string struct super switch template this throw trait true try type typedef typeof union \
      unsafe unsigned use using var virtual void volatile where while with yield";
-
-/// A name that cannot be the name of a new project.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum ProjectNameError {
-    /// It has other characters, or too many.
-    #[error("{0:?} cannot be the name of a plugin")]
-    Form(String),
-    /// It means something else.
-    #[error("{0:?} cannot be the name of a plugin: the name is taken")]
-    Taken(String),
-}
-
-impl ProjectNameError {
-    /// Which names are good.
-    pub(crate) fn hint(&self) -> &'static str {
-        match self {
-            Self::Form(_) => {
-                "use lower-case letters, digits and single hyphens, starting with a letter, such as \
-                 word-count; at most 64 characters"
-            }
-            Self::Taken(_) => "choose a name that no language reserves, such as word-count",
-        }
-    }
-}
 
 /// Writes the template of a language into a new folder below `parent`, and returns the folder.
 ///

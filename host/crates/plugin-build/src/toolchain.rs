@@ -10,7 +10,11 @@ use std::{
 };
 
 use crate::{
-    build::BuildOptions, error::PluginBuildError, language::SourceLanguage, process, sdk::SdkFolder,
+    error::PluginBuildError,
+    language::SourceLanguage,
+    options::{BuildOptions, ToolPaths},
+    process,
+    sdk::SdkFolder,
 };
 
 /// The list of tools in an SDK's folder.
@@ -18,19 +22,6 @@ const TOOL_LIST: &str = "tools.txt";
 
 /// A file that is written after the tools are complete. It contains the list.
 const INSTALLED_MARK: &str = "installed.txt";
-
-/// Tools that the user has named, from variables of these names in upper case after `SALLYPORT_`.
-#[derive(Debug, Clone, Default)]
-pub struct ToolPaths {
-    /// A Python that has componentize-py.
-    pub python: Option<PathBuf>,
-    /// A folder `node_modules` with the packages that make components of JavaScript.
-    pub node_modules: Option<PathBuf>,
-    /// The Zig compiler.
-    pub zig: Option<PathBuf>,
-    /// Go.
-    pub go: Option<PathBuf>,
-}
 
 /// What a language needs: the tool's path is passed on in a variable.
 struct ToolKind {
