@@ -8,7 +8,11 @@ use sallyport_untrusted_file as untrusted_file;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::{effect_match::ExpectedEffect, expectation::Expectation};
+use crate::{
+    effect_match::ExpectedEffect,
+    expectation::Expectation,
+    json_values::{present, spaced},
+};
 
 /// Size limit of a file of cases in bytes.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -164,11 +168,6 @@ fn timestamp<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Timestamp>, 
     String::deserialize(reader)?.parse().map(Some).map_err(D::Error::custom)
 }
 
-/// Reads a value that is there, even if it is null.
-pub(crate) fn present<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(reader).map(Some)
-}
-
 impl CaseFile {
     /// Reads a file of cases.
     ///
@@ -283,22 +282,6 @@ fn indented(value: &Value, indent: &str) -> String {
     }
     let long = serde_json::to_string_pretty(value).unwrap_or_default();
     long.replace('\n', &format!("\n{indent}"))
-}
-
-/// A value on one line, with spaces as people write them.
-pub(crate) fn spaced(value: &Value) -> String {
-    match value {
-        Value::Object(members) if !members.is_empty() => {
-            let members = members
-                .iter()
-                .map(|(key, value)| format!("{}: {}", Value::from(key.as_str()), spaced(value)));
-            format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
-        }
-        Value::Array(items) => {
-            format!("[{}]", items.iter().map(spaced).collect::<Vec<_>>().join(", "))
-        }
-        other => other.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use sallyport_contract::{ContentPart, Denial, DenialSubject, FailureKind, Outcom
 use serde::{Deserialize, Serialize, de::Error as _};
 use serde_json::{Value, json};
 
-use crate::case_file::present;
+use crate::json_values::{present, same_json};
 
 /// How a call has to end.
 #[derive(Debug, Clone, PartialEq)]
@@ -278,23 +278,6 @@ fn text_of(output: &ToolOutput) -> String {
     match (has_text(output), &output.data) {
         (false, Value::String(text)) => text.clone(),
         _ => texts.collect(),
-    }
-}
-
-/// Whether two values are the same. Languages write the number 1 as `1` or as `1.0`.
-pub(crate) fn same_json(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => {
-            one == other || (one.is_f64() || other.is_f64()) && one.as_f64() == other.as_f64()
-        }
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(a, b)| same_json(a, b))
-        }
-        (Value::Object(one), Value::Object(other)) => {
-            let same = |(key, value)| other.get(key).is_some_and(|other| same_json(value, other));
-            one.len() == other.len() && one.iter().all(same)
-        }
-        _ => one == other,
     }
 }
 

@@ -8,11 +8,15 @@
 mod case_file;
 mod comparison;
 mod effect_match;
+mod error;
 mod expectation;
+mod json_values;
 mod network;
 mod runner;
 mod world;
 
 pub use case_file::{CaseFile, PluginCase, RequestLine};
 pub use comparison::{CaseDifference, CaseResult};
-pub use runner::{CaseError, TestedPlugin, run_case};
+pub use error::CaseError;
+pub use runner::run_case;
+pub use world::TestedPlugin;

@@ -12,8 +12,8 @@ use serde_json::Value;
 use url::Url;
 
 use crate::{
-    case_file::{RequestLine, ScriptedAnswer, spaced},
-    expectation::same_json,
+    case_file::{RequestLine, ScriptedAnswer},
+    json_values::{same_json, spaced},
 };
 
 /// Bytes that a connection holds in each direction until they are read.

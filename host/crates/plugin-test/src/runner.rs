@@ -1,17 +1,10 @@
 //! Runs a case.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
-use sallyport_contract::{
-    CallReport, NameError, Outcome, PluginName, Principal, RequestedCall, ToolId,
-};
+use sallyport_contract::{CallReport, Outcome, Principal, RequestedCall, ToolId};
 use sallyport_runtime::{
     Host,
-    config::ConfigError,
     host::{HostError, HostOptions},
     notice::no_notices,
     registry::PluginSelection,
@@ -19,45 +12,14 @@ use sallyport_runtime::{
 };
 use sallyport_sandbox::Simulation;
 use serde_json::Value;
-use thiserror::Error;
 
 use crate::{
     case_file::PluginCase,
     comparison::{CaseResult, compare},
+    error::CaseError,
     network::ScriptedNetwork,
-    world::CaseHome,
+    world::{CaseHome, TestedPlugin},
 };
-
-/// The plugin that is tested.
-#[derive(Debug, Clone)]
-pub struct TestedPlugin {
-    /// Its name.
-    pub name: PluginName,
-    /// Its component.
-    pub component: PathBuf,
-    /// The manifest beside the component. Without one, the manifest is in the component.
-    pub manifest: Option<PathBuf>,
-}
-
-/// Why a case could not be run.
-#[derive(Debug, Error)]
-pub enum CaseError {
-    /// The temporary home of the case cannot be written.
-    #[error("cannot prepare the case: {0}")]
-    Files(io::Error),
-    /// The case asks for something impossible.
-    #[error("{0}")]
-    Case(String),
-    /// The case names a tool in a form that no tool has.
-    #[error(transparent)]
-    Name(#[from] NameError),
-    /// The settings of the case cannot be used.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The grant of the case is no policy, or the plugin cannot be used with it.
-    #[error("{0}")]
-    Host(#[from] HostError),
-}
 
 /// Runs a case in a home of its own, which nothing outlives. `cache` has compiled components.
 ///

@@ -1,8 +1,8 @@
-//! The world of one case: a home with its policy, its files and its settings.
+//! The world of one case: a home with the plugin, its policy, its files and its settings.
 
 use std::{
     fs, io,
-    path::{Component, Path},
+    path::{Component, Path, PathBuf},
 };
 
 use sallyport_contract::PluginName;
@@ -10,13 +10,21 @@ use sallyport_runtime::config::{ConfigError, ConfigFlags, Env, HostSettings, env
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use crate::{
-    case_file::CaseWorld,
-    runner::{CaseError, TestedPlugin},
-};
+use crate::{case_file::CaseWorld, error::CaseError};
 
 /// Placeholder for the folder of the case's files in its grant.
 const FOLDER_PLACEHOLDER: &str = "{folder}";
+
+/// The plugin that is tested.
+#[derive(Debug, Clone)]
+pub struct TestedPlugin {
+    /// Its name.
+    pub name: PluginName,
+    /// Its component.
+    pub component: PathBuf,
+    /// The manifest beside the component. Without one, the manifest is in the component.
+    pub manifest: Option<PathBuf>,
+}
 
 /// A temporary folder with everything that a case needs. It is removed when this is dropped.
 pub(crate) struct CaseHome {
@@ -57,7 +65,7 @@ impl CaseHome {
     }
 }
 
-fn files_folder(folder: &Path) -> std::path::PathBuf {
+fn files_folder(folder: &Path) -> PathBuf {
     folder.join("files")
 }
 
@@ -95,7 +103,7 @@ fn resolve_settings(
     world: &CaseWorld,
     folder: &Path,
     home: &Path,
-    policy: std::path::PathBuf,
+    policy: PathBuf,
 ) -> Result<HostSettings, ConfigError> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let (home, user) = (text(home), text(folder));
