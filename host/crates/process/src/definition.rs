@@ -9,7 +9,7 @@ use std::{io::Read, path::Path, time::Duration};
 use sallyport_contract::{json, name::TOOL_NAME_BYTES_MAX, text};
 use serde_json::{Map, Value};
 
-use crate::{error::ScriptError, script};
+use crate::{error::ScriptError, script_file::open_regular_file};
 
 /// The name of the definition file.
 pub const DEFINITION_FILE: &str = "definition.json";
@@ -80,7 +80,7 @@ impl ScriptDefinition {
 
 fn read_definition_bytes(path: &Path) -> Result<Vec<u8>, ScriptError> {
     let mut bytes = Vec::new();
-    let file = script::open_regular_file(path)?;
+    let file = open_regular_file(path)?;
     let read = file.take(DEFINITION_BYTES_MAX + 1).read_to_end(&mut bytes);
     read.map_err(|error| ScriptError::unreadable(path, &error))?;
     if bytes.len() as u64 > DEFINITION_BYTES_MAX {

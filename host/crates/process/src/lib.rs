@@ -41,9 +41,11 @@
 //! continue.
 
 mod definition;
+mod digest;
 mod error;
 mod output;
 mod script;
+mod script_file;
 mod spec;
 
 #[cfg(target_os = "linux")]
@@ -61,9 +63,10 @@ mod wire;
 mod unsupported_os;
 
 pub use definition::{DEFINITION_FILE, ScriptDefinition, TIMEOUT_MAX, TIMEOUT_STANDARD};
+pub use digest::ScriptDigest;
 pub use error::{RunError, ScriptError};
 pub use output::{OutputError, parse_output};
-pub use script::{ProgramKind, Script, ScriptDigest, ScriptProgram, find_program};
+pub use script::{ProgramKind, Script, ScriptProgram, find_program};
 pub use spec::{
     MissingWallPolicy, ProcessExit, ProcessLimits, ProcessNetwork, ProcessResult, ProcessSpec,
     ProcessWall, ReachedProcessLimit, ServiceExit, StageExecutable,

@@ -1,22 +1,16 @@
 //! A script: a folder with a definition and a program, as it was when it was read.
 
 use std::{
-    fmt,
-    fs::File,
-    io::{self, Read},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     definition::{ScriptDefinition, ScriptDefinitionFile},
+    digest::{PROGRAM_BYTES_MAX, ScriptDigest},
     error::ScriptError,
+    script_file::open_regular_file,
 };
-
-/// Maximum size of a program, in bytes. Programs with a bundled runtime are a third of it.
-const PROGRAM_BYTES_MAX: u64 = 256 << 20;
 
 /// The file names of a program, in order of precedence.
 const PROGRAMS: [(&str, ProgramKind); 6] = [
@@ -38,37 +32,6 @@ pub enum ProgramKind {
     Native,
     /// A WebAssembly command, which the sandbox runs.
     Component,
-}
-
-/// A BLAKE3 hash, in hexadecimal.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ScriptDigest(String);
-
-impl ScriptDigest {
-    /// Returns the digest of these bytes.
-    pub fn hash_bytes(bytes: &[u8]) -> Self {
-        Self(blake3::hash(bytes).to_string())
-    }
-
-    /// Returns the digest of an open file, from its current position; `None` if it is larger than a
-    /// program may be.
-    pub(crate) fn hash_program(file: &mut File) -> io::Result<Option<Self>> {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update_reader(file.take(PROGRAM_BYTES_MAX + 1))?;
-        let fits = hasher.count() <= PROGRAM_BYTES_MAX;
-        Ok(fits.then(|| Self(hasher.finalize().to_string())))
-    }
-
-    /// Returns the digest as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for ScriptDigest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 /// The program of a script.
@@ -132,7 +95,7 @@ fn combined_digest(definition: &[u8], program: &ScriptProgram) -> ScriptDigest {
     hasher.update(&(definition.len() as u64).to_le_bytes());
     hasher.update(definition).update(program.digest.as_str().as_bytes());
     hasher.update(name.as_encoded_bytes());
-    ScriptDigest(hasher.finalize().to_string())
+    ScriptDigest::from_hasher(&hasher)
 }
 
 /// Finds the program of a folder, with remarks on other candidates.
@@ -166,14 +129,6 @@ fn read_program(path: PathBuf, kind: ProgramKind) -> Result<ScriptProgram, Scrip
         Some(digest) => Ok(ScriptProgram { path, kind, digest }),
         None => Err(ScriptError::TooLarge { path, bytes_max: PROGRAM_BYTES_MAX }),
     }
-}
-
-/// Opens a regular file. Does not block on any other kind of file.
-pub(crate) fn open_regular_file(path: &Path) -> Result<File, ScriptError> {
-    sallyport_untrusted_file::open_regular(path).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidInput => ScriptError::NotAFile { path: path.to_owned() },
-        _ => ScriptError::unreadable(path, &error),
-    })
 }
 
 #[cfg(test)]

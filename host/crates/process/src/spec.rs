@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::script::ScriptDigest;
+use crate::digest::ScriptDigest;
 
 /// One run of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

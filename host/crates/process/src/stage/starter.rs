@@ -24,8 +24,9 @@ use std::{
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
 use crate::{
+    digest::ScriptDigest,
     error::RunError,
-    script::{self, ScriptDigest},
+    script_file::open_regular_file,
     spec::ProcessSpec,
     walls,
     wire::{self, StarterRequest},
@@ -81,7 +82,7 @@ fn exec_program(request: &StarterRequest) -> Result<Infallible, RunError> {
 
 /// Opens the program, if it is the one that was read before.
 fn open_verified_program(spec: &ProcessSpec) -> Result<File, RunError> {
-    let opened = script::open_regular_file(&spec.program);
+    let opened = open_regular_file(&spec.program);
     let mut file = opened.map_err(|error| start_error(spec, &io::Error::other(error)))?;
     let digest =
         ScriptDigest::hash_program(&mut file).map_err(|error| start_error(spec, &error))?;
