@@ -49,6 +49,8 @@ mod script_file;
 mod spec;
 
 #[cfg(target_os = "linux")]
+mod process_table;
+#[cfg(target_os = "linux")]
 mod run;
 #[cfg(target_os = "linux")]
 mod service;

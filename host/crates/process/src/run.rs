@@ -7,9 +7,7 @@
 
 use std::{
     io,
-    os::unix::process::CommandExt,
-    path::{self, Path, PathBuf},
-    process::Stdio,
+    path::{self, PathBuf},
     time::Duration,
 };
 
@@ -24,7 +22,7 @@ use tokio::{
 use crate::{
     error::RunError,
     spec::{MissingWallPolicy, ProcessLimits, ProcessResult, ProcessSpec, StageExecutable},
-    stage::private_folder::PrivateFolder,
+    stage::{private_folder::PrivateFolder, stage_command},
     walls,
     wire::{self, ProgramExitReport, ProgramResources, WatcherResponse},
 };
@@ -176,15 +174,6 @@ impl WatcherProcess {
             error_text => stage_error(&error_text),
         }
     }
-}
-
-/// Returns the command that starts a stage, with an empty environment.
-#[expect(clippy::disallowed_methods, reason = "this very program, as a stage before a script")]
-pub(crate) fn stage_command(program: &Path, stage: &str) -> std::process::Command {
-    let mut command = std::process::Command::new(program);
-    command.arg0("sallyport").args([wire::ARGUMENT, stage]).env_clear().current_dir("/");
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
 }
 
 /// Kills the program that a watcher left. The group id is valid while one member is alive, and the

@@ -24,10 +24,11 @@ use tokio::{
 use crate::{
     error::RunError,
     run::{
-        encode_request, kill_group, remove_private_folder, require_walls, stage_command,
-        stage_error, stage_io_error,
+        encode_request, kill_group, remove_private_folder, require_walls, stage_error,
+        stage_io_error,
     },
     spec::{ProcessSpec, ServiceExit, StageExecutable},
+    stage::stage_command,
     wire::{self, ProgramResources, ServiceResponse},
 };
 

@@ -2,14 +2,15 @@
 
 mod pipes;
 pub(crate) mod private_folder;
-pub(crate) mod process_table;
 mod service_watcher;
 mod starter;
 mod watcher;
 
 use std::{
     io::{self, Write},
-    process::ExitCode,
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Command, ExitCode, Stdio},
 };
 
 use crate::wire::{ARGUMENT, SERVICE_WATCHER, STARTER, WATCHER};
@@ -35,4 +36,13 @@ pub fn run_if_stage() -> Option<ExitCode> {
             ExitCode::FAILURE
         }
     })
+}
+
+/// Returns the command that starts a stage, with an empty environment.
+#[expect(clippy::disallowed_methods, reason = "this very program, as a stage before a script")]
+pub(crate) fn stage_command(program: &Path, stage: &str) -> Command {
+    let mut command = Command::new(program);
+    command.arg0("sallyport").args([ARGUMENT, stage]).env_clear().current_dir("/");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
 }

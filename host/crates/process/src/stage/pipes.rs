@@ -16,7 +16,8 @@ use rustix::{
     process::{Pid, PidfdFlags, pidfd_open},
 };
 
-use crate::{run, wire};
+use super::stage_command;
+use crate::wire;
 
 /// A link to the executable of the process that opens it.
 const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -60,7 +61,7 @@ impl ProgramPipes {
     pub(super) fn spawn_starter(unsent: Vec<u8>, errors_bytes_max: u64) -> io::Result<(Pid, Self)> {
         let errors_bytes_max = errors_bytes_max.saturating_add(STARTER_MESSAGE_BYTES_MAX as u64);
         let mut child =
-            run::stage_command(Path::new(OWN_PROGRAM), wire::STARTER).process_group(0).spawn()?;
+            stage_command(Path::new(OWN_PROGRAM), wire::STARTER).process_group(0).spawn()?;
         let program = Pid::from_child(&child);
         let pipes = Self {
             stdout: Vec::new(),

@@ -21,10 +21,10 @@ use sallyport_contract::text;
 use super::{
     pipes::{ProgramPipes, ReadyProgramPipes},
     private_folder::PrivateFolder,
-    process_table::{self, ProcessEntry},
 };
 use crate::{
     error::RunError,
+    process_table::{self, ProcessEntry},
     spec::{ProcessExit, ProcessSpec, ReachedProcessLimit, ServiceExit},
     wire::{
         self, ProgramExitReport, ProgramResources, ServiceResponse, StarterMessage, StarterRequest,

@@ -5,7 +5,7 @@ use std::io;
 use rustix::process::{Resource, getuid};
 use sallyport_walls::rlimit::{fix_limit, lower_limit};
 
-use crate::{spec::ProcessLimits, stage::process_table};
+use crate::{process_table, spec::ProcessLimits};
 
 /// Additional address space for reservations that are never used, such as those of JavaScript and
 /// Java runtimes. Memory that is written to counts as data and as resident.

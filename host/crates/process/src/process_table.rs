@@ -12,9 +12,9 @@ const PROCESSES: &str = "/proc";
 
 /// One process in the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ProcessEntry {
-    pub(super) pid: i32,
-    pub(super) is_zombie: bool,
+pub(crate) struct ProcessEntry {
+    pub(crate) pid: i32,
+    pub(crate) is_zombie: bool,
     parent: i32,
     threads: u32,
     ticks: u64,
@@ -24,13 +24,13 @@ pub(super) struct ProcessEntry {
 
 /// The resources that a set of processes uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct ProcessUsage {
+pub(crate) struct ProcessUsage {
     /// Number of processes and threads.
-    pub(super) tasks: u64,
+    pub(crate) tasks: u64,
     /// Resident memory, in bytes. Shared memory counts once per process.
-    pub(super) memory_bytes: u64,
+    pub(crate) memory_bytes: u64,
     /// Processor time, including that of reaped children.
-    pub(super) cpu_time: Duration,
+    pub(crate) cpu_time: Duration,
 }
 
 impl ProcessEntry {
@@ -59,18 +59,18 @@ impl ProcessEntry {
     }
 
     /// Returns its process id.
-    pub(super) fn id(&self) -> Option<Pid> {
+    pub(crate) fn id(&self) -> Option<Pid> {
         Pid::from_raw(self.pid)
     }
 
     /// Whether this process is its parent, or has adopted it.
-    pub(super) fn is_child(&self) -> bool {
+    pub(crate) fn is_child(&self) -> bool {
         self.parent == getpid().as_raw_pid()
     }
 }
 
 /// Returns all descendants of this process.
-pub(super) fn list_descendants() -> io::Result<Vec<ProcessEntry>> {
+pub(crate) fn list_descendants() -> io::Result<Vec<ProcessEntry>> {
     let mut by_parent: BTreeMap<i32, Vec<ProcessEntry>> = BTreeMap::new();
     for process in list_process_ids()?.iter().filter_map(|pid| ProcessEntry::read_from_proc(pid)) {
         by_parent.entry(process.parent).or_default().push(process);
@@ -86,7 +86,7 @@ pub(super) fn list_descendants() -> io::Result<Vec<ProcessEntry>> {
 
 /// Returns the resources of these processes, including the processor time of this process's reaped
 /// children.
-pub(super) fn total_usage(processes: &[ProcessEntry]) -> ProcessUsage {
+pub(crate) fn total_usage(processes: &[ProcessEntry]) -> ProcessUsage {
     let ticks = processes.iter().map(|process| process.ticks + process.children_ticks);
     ProcessUsage {
         tasks: processes.iter().map(|process| u64::from(process.threads.max(1))).sum(),
@@ -96,7 +96,7 @@ pub(super) fn total_usage(processes: &[ProcessEntry]) -> ProcessUsage {
 }
 
 /// Returns the processor time of all descendants that were reaped.
-pub(super) fn reaped_cpu_time() -> Duration {
+pub(crate) fn reaped_cpu_time() -> Duration {
     ticks_to_duration(reaped_ticks())
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn count_user_tasks(user: Uid) -> io::Result<u64> {
 
 /// Returns the number of processes and threads of the whole system. The system's counter wraps at
 /// 16 bits.
-pub(super) fn count_system_tasks() -> u16 {
+pub(crate) fn count_system_tasks() -> u16 {
     rustix::system::sysinfo().procs
 }
 
