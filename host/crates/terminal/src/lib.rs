@@ -19,4 +19,6 @@ pub mod slash;
 pub mod style;
 pub mod typed_ahead;
 
+mod columns;
+mod fold;
 mod wrap;

@@ -9,10 +9,7 @@
 use anstyle::{AnsiColor, Style};
 use sallyport_contract::text;
 
-use crate::{
-    style::StyledLine,
-    wrap::{fit_column_widths, text_columns},
-};
+use crate::{columns::text_columns, style::StyledLine, wrap::fit_column_widths};
 
 /// Space between two columns.
 const GAP: &str = "  ";

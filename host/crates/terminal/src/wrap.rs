@@ -5,9 +5,11 @@
 
 use anstyle::Style;
 use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::style::{StyledLine, StyledSpan};
+use crate::{
+    columns::text_columns,
+    style::{StyledLine, StyledSpan},
+};
 
 /// Wide closing punctuation, which cannot begin a line.
 const CLOSING: &str = "、。，．・：；！？）］｝」』】〉》〕";
@@ -36,15 +38,6 @@ pub(crate) enum InlinePiece {
 
 /// A grapheme cluster in its style.
 type StyledGrapheme<'a> = (&'a str, Style);
-
-/// Returns the width of a text in columns.
-///
-/// Terminals disagree about joined characters. The larger of two measures is used, so that no line
-/// is wider than planned.
-pub(crate) fn text_columns(text: &str) -> usize {
-    let separate_columns = text.chars().filter_map(UnicodeWidthChar::width).sum();
-    UnicodeWidthStr::width(text).max(separate_columns)
-}
 
 /// Splits a line into the rows that it takes on a terminal of that width, at the terminal's own
 /// breaks.

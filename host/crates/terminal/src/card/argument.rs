@@ -5,8 +5,8 @@ use sallyport_contract::text;
 
 use super::json::{JsonNode, quote_json_string};
 use crate::{
+    columns::text_columns,
     style::{StyledLine, StyledSpan},
-    wrap::text_columns,
 };
 
 /// Most characters of one string before the user asks for `More`.

@@ -10,8 +10,9 @@ use sallyport_contract::text;
 
 use super::{inline::InlineContent, table::MarkdownTable, theme};
 use crate::{
+    columns::text_columns,
     style::{StyledLine, StyledSpan},
-    wrap::{text_columns, wrap_pieces},
+    wrap::wrap_pieces,
 };
 
 /// Precedes the info string of a fence, to mark that it is not part of the code.

@@ -6,8 +6,9 @@ use pulldown_cmark::Alignment;
 
 use super::theme;
 use crate::{
+    columns::text_columns,
     style::{StyledLine, StyledSpan},
-    wrap::{InlinePiece, fit_column_widths, text_columns, wrap_pieces},
+    wrap::{InlinePiece, fit_column_widths, wrap_pieces},
 };
 
 /// Separator between two columns.

@@ -7,7 +7,7 @@ use sallyport_contract::text;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::status::{StatusLine, format_elapsed, spinner_frame};
-use crate::{style::StyledLine, typed_ahead::TypedAhead, wrap};
+use crate::{columns::text_columns, style::StyledLine, typed_ahead::TypedAhead, wrap};
 
 /// Most running calls with a row of their own. The rest is counted.
 const CALL_ROWS_MAX: usize = 6;
@@ -109,7 +109,7 @@ fn cut_to_width(line: &StyledLine, width: usize) -> StyledLine {
 /// cursor's column in it.
 fn typed_row(typed: &TypedAhead, width: usize) -> (StyledLine, usize) {
     let (before, after) = typed.line.split_at(typed.cursor);
-    let room = width.saturating_sub(wrap::text_columns(PROMPT));
+    let room = width.saturating_sub(text_columns(PROMPT));
     let visible = end_within(&display_text(before), room);
     let mut row = StyledLine::styled(PROMPT, CYAN);
     row.push(&visible, Style::new());
@@ -125,12 +125,12 @@ fn display_text(text: &str) -> String {
 
 /// Returns as much of the end of a text as fits into a width.
 fn end_within(text: &str, width: usize) -> String {
-    if wrap::text_columns(text) <= width {
+    if text_columns(text) <= width {
         return text.to_owned();
     }
-    let mut columns = wrap::text_columns(CUT_MARK);
+    let mut columns = text_columns(CUT_MARK);
     let kept = text.graphemes(true).rev().take_while(|grapheme| {
-        columns += wrap::text_columns(grapheme);
+        columns += text_columns(grapheme);
         columns <= width
     });
     let kept_bytes: usize = kept.map(str::len).sum();
