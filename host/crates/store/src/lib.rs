@@ -54,6 +54,7 @@ pub mod users;
 mod address;
 mod clock;
 pub mod database;
+mod database_report;
 mod error;
 #[cfg(feature = "postgres")]
 mod postgres;

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     audit::chain::key::{self, AuditKey},
-    database::{CopiedRows, HomeCopy},
+    database_report::{CopiedRows, HomeCopy},
     error::StoreError,
     private_files,
     sqlite::{database::FILE, migration, transaction_error},

@@ -7,7 +7,7 @@ use deadpool_postgres::Object;
 use super::{SCHEMA, database::Database, error::PgError, migration};
 use crate::{
     address::DatabaseAddress,
-    database::{DatabaseStatus, SchemaState},
+    database_report::{DatabaseStatus, SchemaState},
     error::StoreError,
 };
 
