@@ -20,7 +20,6 @@ use crate::{
     losses::{LossKind, Losses},
     message::{encode_logs, encode_metrics, encode_request},
     metrics::MetricTable,
-    pipeline::{QueuedSignal, WarnFunction},
     span::{FinishedSpan, unix_ns},
 };
 
@@ -143,6 +142,18 @@ fn signal_url(endpoint: &str, signal_path: &str) -> Option<Url> {
     url.set_path(&path);
     url.set_fragment(None);
     Some(url)
+}
+
+/// Receives the one warning about lost spans. It is not called by a thread that makes a call.
+pub type WarnFunction = Box<dyn Fn(String) + Send>;
+
+/// What waits for the exporter.
+#[derive(Debug)]
+pub(crate) enum QueuedSignal {
+    /// A span that has ended.
+    Span(FinishedSpan),
+    /// A log record that no span makes.
+    Log(LogRecord),
 }
 
 /// Sends spans, sums and log records until it is told to end.

@@ -1,25 +1,26 @@
-//! Turns spans of `tracing` into spans that are sent.
+//! Turns spans of `tracing` into spans that are sent, once the export has begun.
 
 use std::time::{Instant, SystemTime};
 
 use rustix::rand::{GetRandomFlags, getrandom};
 use sallyport_contract::TraceParent;
 use tracing::{
-    Id, Metadata, Span, Subscriber,
+    Id, Metadata, Subscriber, dispatcher,
     level_filters::LevelFilter,
     span::{Attributes, Record},
     subscriber::Interest,
 };
 use tracing_subscriber::{
     Layer, Registry,
-    layer::Context,
-    registry::{LookupSpan, SpanRef},
+    layer::{Context, SubscriberExt},
+    registry::LookupSpan,
 };
 
 use crate::{
     names,
-    pipeline::current_pipeline,
+    pipeline::{TelemetryParts, begin_export, current_pipeline},
     span::{RunningSpan, SpanFields},
+    trace::nearest_place,
 };
 
 /// Start of the targets of our own spans. Libraries have spans as well.
@@ -68,24 +69,27 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for TelemetryLayer {
     }
 }
 
+/// Begins the export, if there is none in this process yet; later calls change the redactor only.
+///
+/// Without a subscriber, one that has the [`TelemetryLayer`] is installed. Whoever installs another
+/// one adds the layer to it.
+///
+/// # Errors
+///
+/// The system has no thread for it.
+pub fn start(parts: TelemetryParts) -> std::io::Result<()> {
+    if begin_export(parts)? && !dispatcher::has_been_set() {
+        let subscriber = Registry::default().with(TelemetryLayer);
+        let _ = tracing::subscriber::set_global_default(subscriber);
+    }
+    Ok(())
+}
+
 /// Wants each span of this program's own crates. All layers need the same answer, because one that
 /// refuses a span refuses it for all.
 pub fn own_span_interest(metadata: &Metadata<'_>) -> Interest {
     let is_own = metadata.is_span() && metadata.target().starts_with(OWN_TARGETS);
     if is_own { Interest::always() } else { Interest::never() }
-}
-
-/// The trace of this moment with its innermost span, to pass it on. `None` without telemetry.
-pub fn current_trace() -> Option<TraceParent> {
-    let place = Span::current().with_subscriber(|(id, subscriber)| {
-        subscriber.downcast_ref::<Registry>()?.span(id).and_then(nearest_place)
-    });
-    place.flatten()
-}
-
-/// The place of a span, or of the nearest one around it that is sent.
-fn nearest_place<'a, R: LookupSpan<'a>>(span: SpanRef<'a, R>) -> Option<TraceParent> {
-    span.scope().find_map(|span| span.extensions().get::<RunningSpan>().map(|open| open.place))
 }
 
 /// The place of a new span. `None` without random numbers, because an ID that another span has

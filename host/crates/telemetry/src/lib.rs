@@ -23,10 +23,10 @@ mod metrics;
 pub mod names;
 mod pipeline;
 mod span;
+mod trace;
 
-pub use exporter::{Collector, CollectorError};
-pub use layer::{TelemetryLayer, current_trace, own_span_interest};
+pub use exporter::{Collector, CollectorError, WarnFunction};
+pub use layer::{TelemetryLayer, own_span_interest, start};
 pub use logs::NoticeLog;
-pub use pipeline::{
-    RedactFunction, TelemetryParts, WarnFunction, finish, log_notice, lost_logs, lost_spans, start,
-};
+pub use pipeline::{RedactFunction, TelemetryParts, finish, log_notice, lost_logs, lost_spans};
+pub use trace::current_trace;

@@ -7,15 +7,13 @@ use std::{
 };
 
 use tokio::sync::{mpsc, oneshot};
-use tracing::dispatcher;
-use tracing_subscriber::{Registry, layer::SubscriberExt};
 
 use crate::{
-    TelemetryLayer, current_trace,
-    exporter::{Collector, Exporter, SignalLosses},
+    exporter::{Collector, Exporter, QueuedSignal, SignalLosses, WarnFunction},
     logs::{LogRecord, NoticeLog},
     metrics::MetricTable,
-    span::{FinishedSpan, RedactText, RunningSpan, unix_ns},
+    span::{RedactText, RunningSpan, unix_ns},
+    trace::current_trace,
 };
 
 /// Spans and notices that wait for the exporter. More are dropped, so that a collector that does not keep up
@@ -27,9 +25,6 @@ const END_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Removes secrets from a text. `None` if it cannot tell any more, and the text must not leave.
 pub type RedactFunction = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
-
-/// Receives the one warning about lost spans. It is not called by a thread that makes a call.
-pub type WarnFunction = Box<dyn Fn(String) + Send>;
 
 /// What the export needs.
 pub struct TelemetryParts {
@@ -52,27 +47,17 @@ pub(crate) fn current_pipeline() -> Option<&'static Pipeline> {
     PIPELINE.get()
 }
 
-/// Begins the export, if there is none in this process yet; later calls change the redactor only.
-///
-/// Without a subscriber, one that has the [`TelemetryLayer`] is installed. Whoever installs another
-/// one adds the layer to it.
-///
-/// # Errors
-///
-/// The system has no thread for it.
-pub fn start(parts: TelemetryParts) -> std::io::Result<()> {
+/// Begins the export, and returns whether this was the first call. A later one changes the redactor
+/// only.
+pub(crate) fn begin_export(parts: TelemetryParts) -> std::io::Result<bool> {
     if let Some(pipeline) = PIPELINE.get() {
         *pipeline.redact.write().unwrap_or_else(PoisonError::into_inner) = parts.redact;
-        return Ok(());
+        return Ok(false);
     }
     let pipeline = Pipeline::start(parts)?;
     // Another thread may have been faster; its export counts, and this one ends.
     let _ = PIPELINE.set(pipeline);
-    if !dispatcher::has_been_set() {
-        let subscriber = Registry::default().with(TelemetryLayer);
-        let _ = tracing::subscriber::set_global_default(subscriber);
-    }
-    Ok(())
+    Ok(true)
 }
 
 /// Ends the export: sends what is left, for two seconds at most. Returns a warning if something was
@@ -97,15 +82,6 @@ pub fn log_notice(notice: NoticeLog<'_>) {
     if let Some(pipeline) = PIPELINE.get() {
         pipeline.add_notice(notice);
     }
-}
-
-/// What waits for the exporter.
-#[derive(Debug)]
-pub(crate) enum QueuedSignal {
-    /// A span that has ended.
-    Span(FinishedSpan),
-    /// A log record that no span makes.
-    Log(LogRecord),
 }
 
 /// The queue to the exporter.
