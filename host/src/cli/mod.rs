@@ -24,7 +24,6 @@ mod events;
 mod examples;
 mod excerpt;
 mod exit;
-mod form;
 mod guided_setup;
 mod help;
 mod interrupt;

@@ -5,7 +5,7 @@ use sallyport_terminal::editor::LineInput;
 use serde_json::{Map, Value};
 
 use super::{inputs::KeyboardInput, interactive::InteractiveChat, view};
-use crate::cli::form::typed_value;
+use crate::cli::consent::typed_value;
 
 /// Longest name of a field in front of the line that is typed, in characters.
 const NAME_CHARS_MAX: usize = 30;

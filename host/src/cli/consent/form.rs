@@ -4,7 +4,8 @@ use sallyport_contract::{ApprovalAnswer, ApprovalRequest, FormAnswer, FormField,
 use sallyport_runtime::gate::form_values::check_field_value;
 use serde_json::{Map, Value};
 
-use super::{consent::read_line, output::CliOutput};
+use super::read_line;
+use crate::cli::output::CliOutput;
 
 /// How often a value that does not fit may be typed anew.
 const TRIES_MAX: u32 = 5;
@@ -60,7 +61,7 @@ fn read_field(field: &FormField, out: &CliOutput) -> Option<Option<Value>> {
 /// # Errors
 ///
 /// The line does not fit. The text has the reason.
-pub(super) fn typed_value(field: &FormField, line: &str) -> Result<Option<Value>, String> {
+pub(in crate::cli) fn typed_value(field: &FormField, line: &str) -> Result<Option<Value>, String> {
     let value = field.read_typed(line).map_err(|error| error.to_string())?;
     if let Some(value) = &value {
         check_field_value(field, value).map_err(|problems| problems.join("; "))?;

@@ -1,9 +1,13 @@
 //! Questions at the terminal, for commands without a session.
 
+mod form;
+
 use sallyport_contract::{ApprovalAnswer, ApprovalRequest, BoxFuture, Consent, PluginName, text};
 use sallyport_terminal::card::{is_summary_cut, subject_line};
 
-use super::{call_display, form, output::CliOutput};
+pub(super) use form::typed_value;
+
+use super::{call_display, output::CliOutput};
 
 /// Most characters of the subject above the prompt.
 const SUBJECT_CHARS_MAX: usize = 100;
@@ -136,7 +140,7 @@ pub(super) fn read_confirmation(out: &CliOutput) -> bool {
 }
 
 /// Reads a line from the terminal.
-pub(super) fn read_line() -> Option<String> {
+fn read_line() -> Option<String> {
     let mut line = String::new();
     std::io::stdin().read_line(&mut line).ok()?;
     Some(line)
