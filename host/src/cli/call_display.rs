@@ -3,8 +3,7 @@
 use std::{fmt::Display, time::Duration};
 
 use sallyport_contract::{
-    ApprovalRequest, ApprovalSubject, CallReport, Denial, Outcome, PolicyFix,
-    services::PluginNotice, text,
+    ApprovalRequest, ApprovalSubject, CallReport, Denial, Outcome, PolicyFix, UserAnswer, text,
 };
 
 use sallyport_policy::UngrantedRequest;
@@ -96,31 +95,6 @@ pub(super) fn failure_detail(outcome: &Outcome) -> Option<&str> {
     }
 }
 
-/// Names the source of a notice, such as `timer says aloud, late`. A plugin's name is safe to
-/// print.
-pub(super) fn notice_source(notice: &PluginNotice) -> String {
-    let aloud = if notice.speech.is_some() { " aloud" } else { "" };
-    let late = if notice.late { ", late" } else { "" };
-    format!("{} says{aloud}{late}", notice.plugin)
-}
-
-/// Returns the lines of a notice. Repeated lines, such as those of timers that end at the same
-/// time, become one line with a count.
-pub(super) fn notice_lines(notice: &PluginNotice) -> Vec<String> {
-    let mut lines: Vec<(&str, usize)> = Vec::new();
-    for line in notice.text.lines() {
-        match lines.last_mut() {
-            Some((last, times)) if *last == line => *times += 1,
-            _ => lines.push((line, 1)),
-        }
-    }
-    let line = |(line, times): (&str, usize)| match times {
-        1 => line.to_owned(),
-        times => format!("{line} ({times} times)"),
-    };
-    lines.into_iter().map(line).collect()
-}
-
 /// Prints the command that would allow a denied call.
 pub(super) fn print_denial_fix(denial: &Denial, out: &CliOutput) {
     denial.fix.iter().for_each(|fix| out.print_hint(&fix_text(fix)));
@@ -143,6 +117,16 @@ pub(super) fn print_needed_grants<'d>(
         out.print_note("No policy entry would allow it.");
     }
     text.lines().for_each(|line| out.print_line(line));
+}
+
+/// The answer of the user to a question about a call.
+pub(super) fn answer_text(answer: UserAnswer) -> &'static str {
+    match answer {
+        UserAnswer::Once => "yes, once",
+        UserAnswer::Session => "yes, for the session",
+        UserAnswer::Always => "yes, always",
+        UserAnswer::Refused => "no",
+    }
 }
 
 /// Prints everything that the user needs to decide about a question.

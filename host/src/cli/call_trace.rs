@@ -3,7 +3,7 @@
 use sallyport_contract::{AdmittedCall, CallReport, Effect, text};
 use sallyport_runtime::gate::MessageSink;
 
-use super::{audit::answer_text, call_display};
+use super::call_display::{self, answer_text};
 
 /// Most characters of a call's arguments on its line.
 const ARGUMENTS_CHARS_MAX: usize = 200;

@@ -39,6 +39,7 @@ mod observers;
 mod output;
 mod permissions;
 mod plugin;
+mod plugin_notice;
 mod plugin_reload;
 mod policy;
 mod run;

@@ -30,8 +30,9 @@ use sallyport_terminal::{
 use serde_json::Value;
 
 use super::{
-    call_display, excerpt,
+    excerpt,
     exit::{CommandFailure, ExitStatus},
+    plugin_notice::{notice_lines, notice_source},
     stream::{OutputStream, STDERR, STDOUT},
 };
 
@@ -209,8 +210,8 @@ impl CliOutput {
         if notice.speech.is_some() && self.stderr_is_terminal {
             bell = "\u{7}";
         }
-        let speaker = call_display::notice_source(notice);
-        for line in call_display::notice_lines(notice) {
+        let speaker = notice_source(notice);
+        for line in notice_lines(notice) {
             eprint!("{bell}");
             self.print_marked(&format!("{speaker}:"), CYAN, &line);
             bell = "";

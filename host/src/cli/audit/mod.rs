@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 pub(super) use self::{
     args::AuditCommand,
-    table::{answer_text, record_details, result_text, subject_text},
+    table::{record_details, result_text, subject_text},
 };
 use self::{
     args::{AuditFilterArgs, AuditShowArgs, RecordFormat},

@@ -10,9 +10,10 @@ use sallyport_store::{
 use super::{
     args::AuditReportArgs,
     filter_from_args, page,
-    table::{answer_text, grant_answer_text, subject_text},
+    table::{grant_answer_text, subject_text},
 };
 use crate::cli::{
+    call_display::answer_text,
     exit::{CommandFailure, ExitStatus},
     output::{CliOutput, format_count},
 };

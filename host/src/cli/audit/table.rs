@@ -5,6 +5,8 @@ use sallyport_contract::{Decision, LOCAL_USER, UserAnswer};
 use sallyport_store::{AuditEffect, AuditEntry, AuditGrant, AuditKind, AuditRecord};
 use sallyport_terminal::listing::ListRow;
 
+use crate::cli::call_display::answer_text;
+
 /// The names of the columns of [`entry_row`].
 pub(super) const COLUMNS: [&str; 6] = ["record", "time", "kind", "about", "result", "details"];
 
@@ -79,16 +81,6 @@ fn effect_text(effect: &AuditEffect) -> String {
         AuditEffect::Used { capability, what } => format!("{capability}: {what}"),
         AuditEffect::Refused { what, why } => format!("refused: {what}: {why}"),
         AuditEffect::LeftOut { effects } => format!("{effects} more"),
-    }
-}
-
-/// The answer of the user to a question about a call.
-pub(in crate::cli) fn answer_text(answer: UserAnswer) -> &'static str {
-    match answer {
-        UserAnswer::Once => "yes, once",
-        UserAnswer::Session => "yes, for the session",
-        UserAnswer::Always => "yes, always",
-        UserAnswer::Refused => "no",
     }
 }
 

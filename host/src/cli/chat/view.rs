@@ -15,7 +15,7 @@ use sallyport_terminal::{
     typed_ahead::TypedAhead,
 };
 
-use crate::cli::{call_display, call_lines};
+use crate::cli::{call_lines, plugin_notice};
 
 pub(super) const DIM: Style = Style::new().dimmed();
 const GREEN: Style = AnsiColor::Green.on_default();
@@ -154,8 +154,8 @@ pub(super) fn hint_line(hint: &str) -> StyledLine {
 
 /// The notice of a plugin. Each line starts with the plugin's name.
 pub(super) fn notice_lines(notice: &PluginNotice) -> Vec<StyledLine> {
-    let speaker = format!("{}:", call_display::notice_source(notice));
-    call_display::notice_lines(notice)
+    let speaker = format!("{}:", plugin_notice::notice_source(notice));
+    plugin_notice::notice_lines(notice)
         .iter()
         .map(|line| labeled_line(&speaker, CYAN, line))
         .collect()
