@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 
 use super::{
     args::{OutputArgs, OutputFormat},
-    completion::NameKind,
     exit::{CommandFailure, ExitStatus},
     interrupt,
+    name_kind::NameKind,
     observers::SideMessage,
     output::CliOutput,
     setup,

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::{
     args::{OutputArgs, OutputFormat},
-    completion::NameKind,
     exit::{CommandFailure, ExitStatus},
+    name_kind::NameKind,
     output::CliOutput,
     session::format_utc_time,
     setup,

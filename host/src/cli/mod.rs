@@ -33,6 +33,7 @@ mod mcp;
 mod mcp_servers;
 mod memory;
 mod model;
+mod name_kind;
 mod new_file;
 mod notices;
 mod observers;

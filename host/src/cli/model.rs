@@ -19,9 +19,9 @@ use serde_json::json;
 
 use super::{
     args::{OutputArgs, OutputFormat},
-    completion::NameKind,
     doctor,
     exit::{CommandFailure, ExitStatus},
+    name_kind::NameKind,
     output::CliOutput,
     setup,
 };

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::{
     args::{OutputArgs, OutputFormat},
-    completion::NameKind,
     exit::{CommandFailure, ExitStatus},
+    name_kind::NameKind,
     output::{CliOutput, format_count},
     setup,
 };

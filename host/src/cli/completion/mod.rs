@@ -16,9 +16,7 @@ use clap_complete::{
 };
 use sallyport_contract::text;
 
-use super::{exit::ExitStatus, help, output::CliOutput};
-
-pub(super) use names::NameKind;
+use super::{exit::ExitStatus, help, name_kind::NameKind, output::CliOutput};
 
 /// The first argument of a request for candidates. It is not a command, since no user types it.
 const REQUEST: &str = "__complete";

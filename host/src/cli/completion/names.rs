@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use clap::builder::ArgExt;
 use clap_complete::CompletionCandidate;
 use sallyport_contract::LOCAL_USER;
 use sallyport_runtime::{
@@ -15,33 +14,10 @@ use sallyport_runtime::{
 };
 use sallyport_store::SessionFilter;
 
-use crate::cli::{help, setup};
+use crate::cli::{help, name_kind::NameKind, setup};
 
 /// Most sessions that are offered, the newest ones. More are searched, not picked from a list.
 const SESSIONS_MAX: usize = 100;
-
-/// What an argument names. It is attached to the argument, where it is defined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum NameKind {
-    /// A plugin.
-    Plugin,
-    /// A tool, `plugin.tool`.
-    Tool,
-    /// A plugin or a tool.
-    PluginOrTool,
-    /// A model of the configuration.
-    Model,
-    /// A provider of models.
-    Provider,
-    /// A stored session.
-    Session,
-    /// A secret that the policy names.
-    Secret,
-    /// A command or a topic of the help.
-    HelpTopic,
-}
-
-impl ArgExt for NameKind {}
 
 impl NameKind {
     /// Returns the known names. `words` is the line, whose flags may choose other files.

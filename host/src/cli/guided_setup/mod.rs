@@ -19,8 +19,8 @@ use sallyport_runtime::config::{ConfigFlags, HostSettings};
 
 pub(super) use self::offer::offer_before_chat;
 use super::{
-    completion::NameKind,
     exit::{CommandFailure, ExitStatus},
+    name_kind::NameKind,
     output::CliOutput,
     setup,
 };

@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 
 use crate::cli::{
     args::{ChatArgs, ModelArgs, SessionArgs},
-    completion::NameKind,
+    name_kind::NameKind,
 };
 
 #[derive(Debug, ClapArgs)]

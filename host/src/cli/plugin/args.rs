@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum, builder::PossibleValue};
 use sallyport_contract::PluginName;
 use sallyport_plugin_build::SourceLanguage;
 
-use crate::cli::{args::OutputArgs, completion::NameKind};
+use crate::cli::{args::OutputArgs, name_kind::NameKind};
 
 // A command about plugins.
 #[derive(Debug, Subcommand)]

@@ -5,7 +5,7 @@ use sallyport_contract::Decision;
 use sallyport_policy::{Capability, edit::GrantAddition};
 use url::Url;
 
-use crate::cli::{args::OutputArgs, completion::NameKind};
+use crate::cli::{args::OutputArgs, name_kind::NameKind};
 
 /// Arguments of a call, if none are given.
 pub(super) const NO_ARGUMENTS: &str = "{}";

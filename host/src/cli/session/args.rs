@@ -6,7 +6,7 @@ use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 
 use crate::cli::{
     args::{FileArgs, ModelArgs, OutputArgs, row_count},
-    completion::NameKind,
+    name_kind::NameKind,
 };
 
 #[derive(Debug, Subcommand)]
