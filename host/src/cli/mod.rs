@@ -43,6 +43,7 @@ mod plugin;
 mod plugin_notice;
 mod plugin_reload;
 mod policy;
+mod policy_learn;
 mod run;
 mod run_recording;
 mod schema;
@@ -65,10 +66,13 @@ mod trace_file;
 
 use std::process::ExitCode;
 
+use sallyport_runtime::config::ConfigFlags;
+
 use args::{ChatArgs, CliArgs, CliCommand};
 use exit::{CommandFailure, ExitStatus};
 use observers::CallObservers;
 use output::CliOutput;
+use policy::{LearnArgs, PolicyArgs};
 use session::SessionCommand;
 use setup::{run_on_current_thread, run_on_thread_pool};
 use trace_file::TraceFile;
@@ -161,7 +165,7 @@ fn dispatch_command(
         CliCommand::Approval(command) => {
             run_on_current_thread(approval::run_approval_command(&flags, command, out))
         }
-        CliCommand::Policy(policy) => policy::run_policy_command(&flags, policy, &observers, out),
+        CliCommand::Policy(policy) => run_policy(&flags, policy, &observers, out),
         CliCommand::Audit(command) => {
             run_on_current_thread(audit::run_audit_command(&flags, command, out))
         }
@@ -205,4 +209,14 @@ fn dispatch_command(
         CliCommand::Completions { shell } => Ok(completion::print_script(*shell, out)),
         CliCommand::Help { words } => help::run_help_command(words, out),
     }
+}
+
+fn run_policy(
+    flags: &ConfigFlags,
+    policy: &PolicyArgs,
+    observers: &CallObservers,
+    out: &CliOutput,
+) -> Result<ExitStatus, CommandFailure> {
+    let learn = |args: &LearnArgs| policy_learn::run_learn_command(flags, args, observers, out);
+    policy::run_policy_command(flags, policy, learn, out)
 }

@@ -44,15 +44,15 @@ pub(super) enum PolicyCommand {
 pub(in crate::cli) struct LearnArgs {
     /// The plugin
     #[arg(add = NameKind::Plugin)]
-    pub(super) plugin: String,
+    pub(in crate::cli) plugin: String,
 
     /// Accept every proposal
     #[arg(long)]
-    pub(super) yes: bool,
+    pub(in crate::cli) yes: bool,
 
     /// A command of this program: call weather.get_weather '{"location":"Paris"}'
     #[arg(last = true, required = true, value_name = "COMMAND")]
-    pub(super) command: Vec<String>,
+    pub(in crate::cli) command: Vec<String>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -37,7 +37,7 @@ pub(in crate::cli) struct PolicyChangeRequest<'a> {
 
 /// Changes the user's policy if the result is valid together with the other files and the user
 /// confirms. Returns whether the file was written.
-pub(super) fn change_policy(
+pub(in crate::cli) fn change_policy(
     settings: &HostSettings,
     request: &PolicyChangeRequest<'_>,
     edit: impl FnOnce(&str) -> Result<String, EditError>,

@@ -7,7 +7,6 @@ mod examples;
 mod explain;
 mod grant;
 mod grant_args;
-mod learn;
 mod revoke;
 
 use sallyport_contract::PluginName;
@@ -17,12 +16,11 @@ use sallyport_runtime::{
 };
 use serde_json::json;
 
-pub(super) use self::args::PolicyArgs;
 use self::args::PolicyCommand;
+pub(super) use self::args::{LearnArgs, PolicyArgs};
 use super::{
     args::OutputFormat,
     exit::{CommandFailure, ExitStatus},
-    observers::CallObservers,
     output::CliOutput,
     permissions, setup,
 };
@@ -30,11 +28,11 @@ use super::{
 /// Matches any characters in a pattern, and alone every plugin or every tool.
 const WILDCARD: &str = "*";
 
-/// Runs the command.
+/// Runs the command. `learn` starts other commands, each with its own settings and threads.
 pub(super) fn run_policy_command(
     flags: &ConfigFlags,
     args: &PolicyArgs,
-    observers: &CallObservers,
+    learn: impl FnOnce(&LearnArgs) -> Result<ExitStatus, CommandFailure>,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
     let settings = || setup::read_settings(flags);
@@ -54,8 +52,7 @@ pub(super) fn run_policy_command(
             setup::run_on_current_thread(grant::run_grant_command(&settings()?, args, out))
         }
         PolicyCommand::Revoke(args) => revoke::run_revoke_command(&settings()?, args, out),
-        // Learning starts other commands, each with its own settings and threads.
-        PolicyCommand::Learn(args) => learn::run_learn_command(flags, args, observers, out),
+        PolicyCommand::Learn(args) => learn(args),
     }
 }
 
@@ -118,6 +115,6 @@ impl PluginTarget {
     }
 }
 
-fn parse_plugin_name(text: &str) -> Result<PluginName, CommandFailure> {
+pub(super) fn parse_plugin_name(text: &str) -> Result<PluginName, CommandFailure> {
     text.parse().map_err(|error| CommandFailure::new(ExitStatus::Usage, format!("{error}")))
 }

@@ -18,15 +18,15 @@ use sallyport_runtime::{
 };
 
 use super::{
-    args::LearnArgs,
-    change::{PolicyChangeRequest, change_policy},
-};
-use crate::cli::{
     args::{CliArgs, CliCommand},
     call,
     exit::{CommandFailure, ExitStatus},
     observers::{CallObservers, RefusalLog},
     output::CliOutput,
+    policy::{
+        self, LearnArgs,
+        change::{PolicyChangeRequest, change_policy},
+    },
     run, setup,
 };
 
@@ -40,7 +40,7 @@ pub(super) fn run_learn_command(
     observers: &CallObservers,
     out: &CliOutput,
 ) -> Result<ExitStatus, CommandFailure> {
-    let plugin = super::parse_plugin_name(&args.plugin)?;
+    let plugin = policy::parse_plugin_name(&args.plugin)?;
     let line = std::iter::once("sallyport").chain(args.command.iter().map(String::as_str));
     let inner = match CliArgs::try_parse_from(line) {
         Ok(inner) => inner,
