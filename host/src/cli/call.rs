@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use clap::Args as ClapArgs;
 use sallyport_contract::{
     CallReport, ContentPart, FailureKind, Outcome, Principal, ResourceContents, ResourceData,
     ToolCallContext, ToolId, ToolOutput, text,
@@ -12,14 +13,33 @@ use sallyport_runtime::{
 use serde_json::json;
 
 use super::{
-    args::{CallArgs, OutputFormat},
+    args::{OutputArgs, OutputFormat},
     call_display, consent,
     exit::{CommandFailure, ExitStatus},
     interrupt,
+    name_kind::NameKind,
     observers::CallObservers,
     output::CliOutput,
     setup,
 };
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct CallArgs {
+    /// The tool
+    #[arg(value_name = "PLUGIN.TOOL", add = NameKind::Tool)]
+    pub(super) tool: String,
+
+    /// The arguments, as a JSON object
+    #[arg(value_name = "JSON", default_value = "{}")]
+    pub(super) arguments: String,
+
+    /// Print the policy that denied calls need, instead of a result
+    #[arg(long)]
+    pub(super) emit_needed_grants: bool,
+
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
 
 pub(super) async fn run_call_command(
     flags: &ConfigFlags,

@@ -203,7 +203,7 @@ fn update_hint(program: Option<&Path>) -> String {
 mod tests {
     use clap::Parser;
 
-    use super::{super::args::CliArgs, *};
+    use super::{super::command_line::CliArgs, *};
 
     fn failure(line: &str) -> Option<CommandFailure> {
         let arguments: Vec<String> =

@@ -7,6 +7,7 @@ mod summary;
 
 use std::path::Path;
 
+use clap::Args as ClapArgs;
 use sallyport_policy::{PluginRole, UngrantedRequest};
 use sallyport_runtime::{
     config::{ConfigFlags, HostSettings, ModelChoice, trust},
@@ -23,12 +24,18 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    args::{DoctorArgs, OutputFormat},
+    args::{OutputArgs, OutputFormat},
     call_display,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,
     setup,
 };
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct DoctorArgs {
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
+}
 
 /// Largest store whose audit is verified, in bytes. This takes a few seconds.
 const AUDIT_CHECKED_BYTES_MAX: u64 = 64 << 20;

@@ -162,7 +162,7 @@ pub(super) const EXAMPLES: &[(&str, &[Example])] = &[
 mod tests {
     use clap::{CommandFactory, Parser};
 
-    use super::{super::args::CliArgs, *};
+    use super::{super::command_line::CliArgs, *};
 
     /// The words of a command line with quotes of both kinds.
     fn words(line: &str) -> Vec<String> {

@@ -15,7 +15,7 @@ use sallyport_terminal::{
 };
 
 use super::{
-    args::CliArgs,
+    command_line::CliArgs,
     examples::EXAMPLES,
     exit::{CommandFailure, ExitStatus},
     output::CliOutput,

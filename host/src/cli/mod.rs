@@ -15,6 +15,7 @@ mod call_display;
 mod call_lines;
 mod call_trace;
 mod command_aliases;
+mod command_line;
 mod completion;
 mod config;
 mod connection;
@@ -68,7 +69,8 @@ use std::process::ExitCode;
 
 use sallyport_runtime::config::ConfigFlags;
 
-use args::{ChatArgs, CliArgs, CliCommand};
+use args::ChatArgs;
+use command_line::{CliArgs, CliCommand};
 use exit::{CommandFailure, ExitStatus};
 use observers::CallObservers;
 use output::CliOutput;

@@ -18,8 +18,8 @@ use sallyport_runtime::{
 };
 
 use super::{
-    args::{CliArgs, CliCommand},
     call,
+    command_line::{CliArgs, CliCommand},
     exit::{CommandFailure, ExitStatus},
     observers::{CallObservers, RefusalLog},
     output::CliOutput,

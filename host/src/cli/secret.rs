@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use clap::Subcommand;
 use sallyport_contract::redact::REDACTED_BYTES_MIN;
 use sallyport_policy::SecretSource;
 use sallyport_runtime::{
@@ -12,14 +13,42 @@ use sallyport_terminal::listing::ListRow;
 use serde_json::{Value, json};
 
 use super::{
-    args::{OutputFormat, SecretCommand},
+    args::{OutputArgs, OutputFormat},
     exit::{CommandFailure, ExitStatus},
+    name_kind::NameKind,
     output::CliOutput,
     secret_input, setup,
 };
 
 /// Every secret in the policy.
 type Sources = BTreeMap<String, SecretSource>;
+
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+pub(super) enum SecretCommand {
+    /// List the secrets, where their values are, and which are missing; never prints a value
+    #[command(visible_alias = "ls")]
+    List(OutputArgs),
+    /// Check that every secret has a value
+    Check {
+        /// This secret only
+        #[arg(add = NameKind::Secret)]
+        name: Option<String>,
+    },
+    /// Store a value from standard input in the place that the policy names
+    Set {
+        /// The secret
+        #[arg(add = NameKind::Secret)]
+        name: String,
+    },
+    /// Remove a value from the place that the policy names
+    #[command(visible_alias = "rm")]
+    Remove {
+        /// The secret
+        #[arg(add = NameKind::Secret)]
+        name: String,
+    },
+}
 
 pub(super) async fn run_secret_command(
     flags: &ConfigFlags,

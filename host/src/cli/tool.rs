@@ -1,5 +1,6 @@
 //! `sallyport tool list|show`: the tools that a model gets.
 
+use clap::Subcommand;
 use sallyport_contract::{Principal, ToolDescriptor, ToolId, text};
 use sallyport_runtime::{
     config::ConfigFlags,
@@ -9,11 +10,39 @@ use sallyport_terminal::listing::ListRow;
 use serde_json::json;
 
 use super::{
-    args::{OutputFormat, ToolCommand},
+    args::{OutputArgs, OutputFormat},
     exit::{CommandFailure, ExitStatus},
+    name_kind::NameKind,
     output::CliOutput,
     setup,
 };
+
+#[derive(Debug, Subcommand)]
+#[command(defer = true)]
+pub(super) enum ToolCommand {
+    /// List the tools; with --output json, the definitions that a model gets
+    #[command(visible_alias = "ls")]
+    List(OutputArgs),
+    /// Check a call without making it: its arguments, its plugin's rules and the policy
+    Check {
+        /// The tool
+        #[arg(value_name = "PLUGIN.TOOL", add = NameKind::Tool)]
+        name: String,
+        /// The arguments, as a JSON object
+        #[arg(value_name = "JSON", default_value = "{}")]
+        arguments: String,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+    /// Show one tool with the schema of its arguments
+    Show {
+        /// The tool
+        #[arg(value_name = "PLUGIN.TOOL", add = NameKind::Tool)]
+        name: String,
+        #[command(flatten)]
+        output: OutputArgs,
+    },
+}
 
 pub(super) async fn run_tool_command(
     flags: &ConfigFlags,
