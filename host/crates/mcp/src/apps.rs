@@ -13,7 +13,7 @@ use rmcp::{
 use sallyport_contract::{PluginName, ToolId};
 use serde_json::{Value, json};
 
-use crate::{handler::ConnectionSession, offers, tools::OfferedTools};
+use crate::tools::OfferedTools;
 
 /// The name of the extension.
 const EXTENSION: &str = "io.modelcontextprotocol/ui";
@@ -51,9 +51,8 @@ fn page_of(uri: &str) -> Option<ToolId> {
     Some(ToolId::new(plugin.parse().ok()?, tool.parse().ok()?))
 }
 
-/// Adds to each tool the address of its page, if it has one.
-pub(crate) async fn with_pages(session: &ConnectionSession, offered: &OfferedTools) -> Vec<Tool> {
-    let resources = offers::resources_of(session).await;
+/// Adds to each tool the address of its page, if one of the resources is it.
+pub(crate) fn with_pages(resources: &[Resource], offered: &OfferedTools) -> Vec<Tool> {
     let pages: Vec<(ToolId, &Resource)> =
         resources.iter().filter_map(|one| Some((page_of(&one.uri)?, one))).collect();
     let mut tools = offered.listed().to_vec();

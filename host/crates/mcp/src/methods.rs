@@ -73,7 +73,7 @@ impl ServerHandler for McpConnection {
         let has_pages = apps::shows_pages(&context) && offers::has_resources(self.server());
         let listed = async {
             match has_pages {
-                true => apps::with_pages(self.session(), &offered).await,
+                true => apps::with_pages(&offers::resources_of(self.session()).await, &offered),
                 false => offered.listed().to_vec(),
             }
         };

@@ -30,7 +30,6 @@ use crate::{
     apps, call_result,
     handler::{CallTurn, ConnectionSession, McpConnection},
     server::McpServer,
-    subscriptions::SeenResource,
 };
 
 /// Most entries of one plugin in a list.
@@ -126,19 +125,6 @@ pub(crate) async fn check_address(session: &ConnectionSession, uri: &str) -> Res
     plugin.map(drop).ok_or_else(|| unknown_resource(uri))
 }
 
-/// Reads a resource to compare it with what it was. That asks nobody.
-pub(crate) async fn look_at_resource(session: &ConnectionSession, uri: &str) -> SeenResource {
-    let Some(plugin) = plugin_of_uri(session, uri).await else { return SeenResource::Unreadable };
-    let query = OfferQuery::Resources(ResourceQuery::Read { uri: uri.to_owned() });
-    let requested = requested_query(session, &plugin, &query);
-    match ask_plugin(session, requested, query).await.outcome {
-        Outcome::Completed(output) if !output.content.is_empty() => {
-            SeenResource::of_contents(&format!("{:?}", output.content))
-        }
-        _ => SeenResource::Unreadable,
-    }
-}
-
 /// Fills in a prompt.
 pub(crate) async fn get_prompt(
     connection: &McpConnection,
@@ -184,7 +170,7 @@ async fn drive_query(
     Ok(connection.drive_call(running, context).await)
 }
 
-fn requested_query(
+pub(crate) fn requested_query(
     session: &ConnectionSession,
     plugin: &PluginName,
     query: &OfferQuery,
@@ -202,7 +188,7 @@ fn role_id(plugin: &PluginName, role: PluginRole) -> ToolId {
     ToolId::new(plugin.clone(), tool.expect("a role is named like a tool"))
 }
 
-fn ask_plugin(
+pub(crate) fn ask_plugin(
     session: &ConnectionSession,
     requested: RequestedCall,
     query: OfferQuery,
@@ -288,7 +274,7 @@ async fn list_of_plugin<T: DeserializeOwned>(
 
 /// The plugin that answers for an address. A single one is asked in any case, because not every
 /// resource has to be listed.
-async fn plugin_of_uri(session: &ConnectionSession, uri: &str) -> Option<PluginName> {
+pub(crate) async fn plugin_of_uri(session: &ConnectionSession, uri: &str) -> Option<PluginName> {
     let plugins = offering_plugins(session.server(), PluginRole::Resources);
     if plugins.len() < 2 {
         return plugins.into_iter().next();

@@ -14,6 +14,8 @@ use std::{
 
 use futures::StreamExt;
 use rmcp::{ErrorData, RoleServer, model::ResourceUpdatedNotificationParam, service::Peer};
+use sallyport_contract::{Outcome, ResourceQuery};
+use sallyport_runtime::roles::offers::OfferQuery;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{handler::ConnectionSession, offers};
@@ -116,12 +118,27 @@ impl Subscriptions {
         let uris: Vec<String> = self.lock().seen.keys().cloned().collect();
         let mut changed = Vec::new();
         for uri in uris {
-            let now = offers::look_at_resource(session, &uri).await;
+            let now = look_at_resource(session, &uri).await;
             if self.lock().note(&uri, now) {
                 changed.push(uri);
             }
         }
         changed
+    }
+}
+
+/// Reads a resource to compare it with what it was. That asks nobody.
+async fn look_at_resource(session: &ConnectionSession, uri: &str) -> SeenResource {
+    let Some(plugin) = offers::plugin_of_uri(session, uri).await else {
+        return SeenResource::Unreadable;
+    };
+    let query = OfferQuery::Resources(ResourceQuery::Read { uri: uri.to_owned() });
+    let requested = offers::requested_query(session, &plugin, &query);
+    match offers::ask_plugin(session, requested, query).await.outcome {
+        Outcome::Completed(output) if !output.content.is_empty() => {
+            SeenResource::of_contents(&format!("{:?}", output.content))
+        }
+        _ => SeenResource::Unreadable,
     }
 }
 
