@@ -6,7 +6,7 @@ use std::{
     pin::pin,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
 };
 
@@ -21,16 +21,17 @@ use rmcp::{
     service::{Peer, RequestContext},
 };
 use sallyport_contract::{
-    ApprovalAnswer, CallReport, Effect, LogLevel, Outcome, Principal, RequestedCall,
-    ToolCallContext, ToolDescriptor, ToolId, text,
+    ApprovalAnswer, CallReport, Effect, LogLevel, Outcome, RequestedCall, ToolDescriptor, ToolId,
+    text,
 };
-use sallyport_runtime::{HostNotice, session_id::new_session_id};
+use sallyport_runtime::HostNotice;
 use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
     approval, call_result,
     calls::{CallEvent, CallStep, ClientQuestion, ServedCall},
+    connection_session::ConnectionSession,
     offers,
     progress::ProgressReporter,
     request_span::{record_end, record_tool},
@@ -59,17 +60,6 @@ pub(crate) struct McpConnection {
     question: tokio::sync::Mutex<()>,
     /// Its place among others, if there can be others.
     _place: Option<OwnedSemaphorePermit>,
-}
-
-/// The session of a connection's calls. A task that goes on holds it open.
-pub(crate) struct ConnectionSession {
-    server: Arc<McpServer>,
-    id: String,
-    principal: Principal,
-    /// How many calls there were.
-    calls: AtomicU64,
-    /// Whether it ends when nobody has it any more, because there are others.
-    ends_itself: bool,
 }
 
 /// How a client can be asked.
@@ -103,11 +93,7 @@ impl McpConnection {
 
     /// The same. If it has a place among several connections, its session ends when it is dropped.
     pub(crate) fn with_place(server: Arc<McpServer>, place: Option<OwnedSemaphorePermit>) -> Self {
-        let id = new_session_id();
-        let principal = Principal::local().in_conversation(&id);
-        let (calls, ends_itself) = (AtomicU64::new(0), place.is_some());
-        let session =
-            ConnectionSession { server: Arc::clone(&server), id, principal, calls, ends_itself };
+        let session = ConnectionSession::new(Arc::clone(&server), place.is_some());
         Self {
             session: Arc::new(session),
             server,
@@ -121,7 +107,7 @@ impl McpConnection {
 
     /// The session of its calls.
     pub(crate) fn session_id(&self) -> &str {
-        &self.session.id
+        self.session.id()
     }
 
     pub(crate) async fn answer_call(
@@ -448,37 +434,6 @@ impl McpConnection {
                 }
             }
         }));
-    }
-}
-
-impl ConnectionSession {
-    /// The context of the next call.
-    pub(crate) fn new_context(&self) -> ToolCallContext {
-        let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        self.principal.call_context(format!("call-{number}"), &self.id)
-    }
-
-    /// The user of the connection.
-    pub(crate) fn user(&self) -> &str {
-        &self.principal.user
-    }
-
-    /// What all connections share.
-    pub(crate) fn server(&self) -> &Arc<McpServer> {
-        &self.server
-    }
-}
-
-impl Drop for ConnectionSession {
-    fn drop(&mut self) {
-        if !self.ends_itself {
-            return;
-        }
-        let (server, id) = (Arc::clone(&self.server), std::mem::take(&mut self.id));
-        // Without a runtime, the program ends, and all sessions with it.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { server.host().registry().end_session(&id).await });
-        }
     }
 }
 

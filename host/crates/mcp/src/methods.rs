@@ -27,7 +27,7 @@ use sallyport_contract::text;
 use crate::{
     apps,
     handler::{McpConnection, is_stateless},
-    offers,
+    offer_requests, offers,
     request_span::in_request_span,
     subscriptions::{SUBSCRIPTIONS_MAX, Subscriptions, look_interval},
     tasks,
@@ -110,7 +110,7 @@ impl ServerHandler for McpConnection {
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         self.require_resources::<ListResourceTemplatesRequestMethod>()?;
         only_page(page)?;
-        let listing = self.until_stopped(&context, offers::list_templates(self));
+        let listing = self.until_stopped(&context, offers::list_templates(self.session()));
         let items = in_request_span("resources/templates/list", &context, listing).await?;
         Ok(ListResourceTemplatesResult::with_all_items(items))
     }
@@ -121,7 +121,8 @@ impl ServerHandler for McpConnection {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.require_resources::<ReadResourceRequestMethod>()?;
-        let answer = self.until_stopped(&context, offers::read_resource(self, request, &context));
+        let answer =
+            self.until_stopped(&context, offer_requests::read_resource(self, request, &context));
         in_request_span("resources/read", &context, answer).await?
     }
 
@@ -153,7 +154,7 @@ impl ServerHandler for McpConnection {
     ) -> Result<ListPromptsResult, ErrorData> {
         self.require_prompts::<ListPromptsRequestMethod>()?;
         only_page(page)?;
-        let listing = self.until_stopped(&context, offers::list_prompts(self));
+        let listing = self.until_stopped(&context, offers::list_prompts(self.session()));
         let items = in_request_span("prompts/list", &context, listing).await?;
         Ok(ListPromptsResult::with_all_items(items))
     }
@@ -164,7 +165,8 @@ impl ServerHandler for McpConnection {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         self.require_prompts::<GetPromptRequestMethod>()?;
-        let answer = self.until_stopped(&context, offers::get_prompt(self, request, &context));
+        let answer =
+            self.until_stopped(&context, offer_requests::get_prompt(self, request, &context));
         in_request_span("prompts/get", &context, answer).await?
     }
 

@@ -1,22 +1,17 @@
-//! Resources and prompts of the plugins, for one connection.
+//! Resources and prompts of the plugins, for the session of one connection.
 //!
 //! Lists are gathered from all plugins that offer something. A plugin that is denied or fails is
 //! left out with a warning, so that it does not take away those of the others. A list never asks the
-//! user; reading a resource and getting a prompt do, as a call does.
+//! user.
 
 use rmcp::{
-    ErrorData, RoleServer,
-    model::{
-        GetPromptRequestParams, GetPromptResponse, GetPromptResult, Prompt, PromptArgument,
-        PromptMessage, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-        Resource, ResourceTemplate, Role,
-    },
-    service::RequestContext,
+    ErrorData,
+    model::{Prompt, PromptArgument, Resource, ResourceTemplate},
 };
 use sallyport_contract::{
-    CallReport, ContentPart, FailureKind, FilledPrompt, OfferPage, Outcome, PluginName,
-    PromptQuery, PromptRole, PromptSpec, RequestedCall, ResourceQuery, ResourceSpec,
-    ResourceTemplate as TemplateSpec, ToolId, ToolOutput, text,
+    CallReport, FailureKind, OfferPage, Outcome, PluginName, PromptQuery, PromptSpec,
+    RequestedCall, ResourceQuery, ResourceSpec, ResourceTemplate as TemplateSpec, ToolId,
+    ToolOutput, text,
 };
 use sallyport_policy::{PluginRole, question::ROLE_PREFIX};
 use sallyport_runtime::{
@@ -24,13 +19,9 @@ use sallyport_runtime::{
     roles::{failure_reason, offers::OfferQuery},
 };
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
-use crate::{
-    apps, call_result,
-    handler::{CallTurn, ConnectionSession, McpConnection},
-    server::McpServer,
-};
+use crate::{apps, connection_session::ConnectionSession, server::McpServer};
 
 /// Most entries of one plugin in a list.
 const ITEMS_MAX: usize = 1000;
@@ -39,7 +30,7 @@ const ITEMS_MAX: usize = 1000;
 const PAGES_MAX: usize = 100;
 
 /// The longest part of an unknown name or address in a message, in characters.
-const NAME_CHARS_MAX: usize = 200;
+pub(crate) const NAME_CHARS_MAX: usize = 200;
 
 /// Whether a plugin that clients may see offers resources.
 pub(crate) fn has_resources(server: &McpServer) -> bool {
@@ -66,53 +57,18 @@ pub(crate) async fn resources_of(session: &ConnectionSession) -> Vec<Resource> {
 }
 
 /// The templates of all plugins.
-pub(crate) async fn list_templates(connection: &McpConnection) -> Vec<ResourceTemplate> {
-    let of_plugins = templates_by_plugin(connection.session()).await;
+pub(crate) async fn list_templates(session: &ConnectionSession) -> Vec<ResourceTemplate> {
+    let of_plugins = templates_by_plugin(session).await;
     of_plugins.into_iter().flat_map(|(_, specs)| specs).map(wire_template).collect()
 }
 
 /// The prompts of all plugins.
-pub(crate) async fn list_prompts(connection: &McpConnection) -> Vec<Prompt> {
-    let of_plugins = prompts_by_plugin(connection.session()).await;
+pub(crate) async fn list_prompts(session: &ConnectionSession) -> Vec<Prompt> {
+    let of_plugins = prompts_by_plugin(session).await;
     let named = of_plugins.into_iter().flat_map(|(plugin, specs)| {
-        specs.into_iter().map(move |spec| (prompt_name(connection, &plugin, &spec), spec))
+        specs.into_iter().map(move |spec| (prompt_name(session, &plugin, &spec), spec))
     });
     named.filter_map(|(name, spec)| Some(wire_prompt(name?, spec))).collect()
-}
-
-/// Reads a resource.
-pub(crate) async fn read_resource(
-    connection: &McpConnection,
-    request: ReadResourceRequestParams,
-    context: &RequestContext<RoleServer>,
-) -> Result<ReadResourceResponse, ErrorData> {
-    let uri = request.uri;
-    let plugin =
-        plugin_of_uri(connection.session(), &uri).await.ok_or_else(|| unknown_resource(&uri))?;
-    let query = OfferQuery::Resources(ResourceQuery::Read { uri: uri.clone() });
-    let id = role_id(&plugin, query.role());
-    let answers = (request.request_state, request.input_responses);
-    match drive_query(connection, &plugin, query, answers, context).await? {
-        CallTurn::NeedsInput(result) => Ok(result.into()),
-        CallTurn::Finished(report) => match report.outcome {
-            Outcome::Completed(output) if output.content.is_empty() => Err(unknown_resource(&uri)),
-            Outcome::Completed(output) => {
-                let contents = output.content.iter().filter_map(|part| match part {
-                    ContentPart::Embedded(one) => Some(call_result::resource_contents(one)),
-                    _ => None,
-                });
-                let mut contents: Vec<_> = contents.collect();
-                match contents.iter_mut().all(|one| apps::restrict_page(&plugin, &uri, one)) {
-                    true => Ok(ReadResourceResult::new(contents).into()),
-                    false => Err(unknown_resource(&uri)),
-                }
-            }
-            Outcome::Failed(failure) if failure.kind == FailureKind::NotFound => {
-                Err(unknown_resource(&uri))
-            }
-            outcome => Err(failed_query(&outcome, &id)),
-        },
-    }
 }
 
 /// Whether a plugin answers for an address.
@@ -125,51 +81,7 @@ pub(crate) async fn check_address(session: &ConnectionSession, uri: &str) -> Res
     plugin.map(drop).ok_or_else(|| unknown_resource(uri))
 }
 
-/// Fills in a prompt.
-pub(crate) async fn get_prompt(
-    connection: &McpConnection,
-    request: GetPromptRequestParams,
-    context: &RequestContext<RoleServer>,
-) -> Result<GetPromptResponse, ErrorData> {
-    let (plugin, spec) = find_prompt(connection, &request.name).await?;
-    let arguments = prompt_arguments(&spec, request.arguments)?;
-    let query = OfferQuery::Prompts(PromptQuery::Get { name: spec.name, arguments });
-    let id = role_id(&plugin, query.role());
-    let answers = (request.request_state, request.input_responses);
-    match drive_query(connection, &plugin, query, answers, context).await? {
-        CallTurn::NeedsInput(result) => Ok(result.into()),
-        CallTurn::Finished(report) => match report.outcome {
-            Outcome::Completed(output) => Ok(filled_prompt(output)?.into()),
-            outcome => Err(failed_query(&outcome, &id)),
-        },
-    }
-}
-
-/// What a client returns with after it was asked.
-type ReturnedAnswers = (Option<String>, Option<rmcp::model::InputResponses>);
-
-/// Asks a plugin, and the user if that needs an approval.
-async fn drive_query(
-    connection: &McpConnection,
-    plugin: &PluginName,
-    query: OfferQuery,
-    (state, answers): ReturnedAnswers,
-    context: &RequestContext<RoleServer>,
-) -> Result<CallTurn, ErrorData> {
-    let requested = requested_query(connection.session(), plugin, &query);
-    let running = match state {
-        Some(state) => {
-            connection.resume_call(&state, &requested.tool, &requested.arguments, &answers)?
-        }
-        None => {
-            let run = ask_plugin(connection.session(), requested.clone(), query);
-            let busy = || ErrorData::internal_error("too many calls run already; try again", None);
-            connection.server().start_run(requested, run).ok_or_else(busy)?
-        }
-    };
-    Ok(connection.drive_call(running, context).await)
-}
-
+/// The call that a question to a plugin is for the gate.
 pub(crate) fn requested_query(
     session: &ConnectionSession,
     plugin: &PluginName,
@@ -183,11 +95,12 @@ pub(crate) fn requested_query(
 }
 
 /// The name under which the gate decides.
-fn role_id(plugin: &PluginName, role: PluginRole) -> ToolId {
+pub(crate) fn role_id(plugin: &PluginName, role: PluginRole) -> ToolId {
     let tool = format!("{ROLE_PREFIX}{}", role.as_str()).parse();
     ToolId::new(plugin.clone(), tool.expect("a role is named like a tool"))
 }
 
+/// Asks a plugin.
 pub(crate) fn ask_plugin(
     session: &ConnectionSession,
     requested: RequestedCall,
@@ -222,7 +135,9 @@ async fn templates_by_plugin(session: &ConnectionSession) -> Vec<(PluginName, Ve
     list_by_plugin(session, PluginRole::Resources, query).await
 }
 
-async fn prompts_by_plugin(session: &ConnectionSession) -> Vec<(PluginName, Vec<PromptSpec>)> {
+pub(crate) async fn prompts_by_plugin(
+    session: &ConnectionSession,
+) -> Vec<(PluginName, Vec<PromptSpec>)> {
     let query = |after| OfferQuery::Prompts(PromptQuery::List { after });
     list_by_plugin(session, PluginRole::Prompts, query).await
 }
@@ -307,76 +222,19 @@ fn fits_template(template: &str, uri: &str) -> bool {
     is_open || rest.is_empty()
 }
 
-async fn find_prompt(
-    connection: &McpConnection,
-    name: &str,
-) -> Result<(PluginName, PromptSpec), ErrorData> {
-    for (plugin, specs) in prompts_by_plugin(connection.session()).await {
-        for spec in specs {
-            if prompt_name(connection, &plugin, &spec).as_deref() == Some(name) {
-                return Ok((plugin, spec));
-            }
-        }
-    }
-    let name = text::escape_excerpt(name, NAME_CHARS_MAX);
-    Err(ErrorData::invalid_params(format!("Unknown prompt: {name}"), None))
-}
-
 /// The name of a prompt towards clients. `None` if it is not a name.
-fn prompt_name(
-    connection: &McpConnection,
+pub(crate) fn prompt_name(
+    session: &ConnectionSession,
     plugin: &PluginName,
     spec: &PromptSpec,
 ) -> Option<String> {
     let id = ToolId::new(plugin.clone(), spec.name.parse().ok()?);
-    Some(connection.server().selection().names.name_of(&id))
+    Some(session.server().selection().names.name_of(&id))
 }
 
-/// The arguments of a prompt, if they are texts and none is missing.
-fn prompt_arguments(
-    spec: &PromptSpec,
-    arguments: Option<Map<String, Value>>,
-) -> Result<Map<String, Value>, ErrorData> {
-    let arguments = arguments.unwrap_or_default();
-    let mut required = spec.arguments.iter().filter(|argument| argument.required);
-    if let Some(missing) = required.find(|one| !arguments.contains_key(&one.name)) {
-        let name = text::escape_excerpt(&missing.name, NAME_CHARS_MAX);
-        return Err(ErrorData::invalid_params(format!("the argument {name} is missing"), None));
-    }
-    match arguments.values().all(Value::is_string) {
-        true => Ok(arguments),
-        false => Err(ErrorData::invalid_params("the arguments of a prompt are texts", None)),
-    }
-}
-
-fn filled_prompt(output: ToolOutput) -> Result<GetPromptResult, ErrorData> {
-    let filled: FilledPrompt = serde_json::from_value(output.data)
-        .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-    let messages = filled.roles.into_iter().zip(&output.content).map(|(role, part)| {
-        let role = match role {
-            PromptRole::User => Role::User,
-            PromptRole::Assistant => Role::Assistant,
-        };
-        PromptMessage::new(role, call_result::content_block(part))
-    });
-    let mut result = GetPromptResult::new(messages.collect());
-    result.description = filled.description;
-    Ok(result)
-}
-
-fn unknown_resource(uri: &str) -> ErrorData {
+pub(crate) fn unknown_resource(uri: &str) -> ErrorData {
     let message = format!("Unknown resource: {}", text::escape_excerpt(uri, NAME_CHARS_MAX));
     ErrorData::resource_not_found(message, Some(json!({ "uri": uri })))
-}
-
-/// The error of a question that was not answered, with its reason as data.
-fn failed_query(outcome: &Outcome, id: &ToolId) -> ErrorData {
-    let message = call_result::failure_text(outcome, id);
-    let data = Some(json!({ call_result::REASON_KEY: call_result::reason(outcome, id) }));
-    match outcome {
-        Outcome::InvalidArguments(_) => ErrorData::invalid_params(message, data),
-        _ => ErrorData::internal_error(message, data),
-    }
 }
 
 fn wire_resource(spec: ResourceSpec) -> Resource {

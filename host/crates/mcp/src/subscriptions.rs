@@ -18,7 +18,7 @@ use sallyport_contract::{Outcome, ResourceQuery};
 use sallyport_runtime::roles::offers::OfferQuery;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::{handler::ConnectionSession, offers};
+use crate::{connection_session::ConnectionSession, offers};
 
 /// Most resources to which a connection, or a listener, subscribes. Each is read again and again.
 pub(crate) const SUBSCRIPTIONS_MAX: usize = 16;

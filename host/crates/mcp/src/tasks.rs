@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     approval, call_result,
     calls::{CallEvent, CallStep, ClientQuestion, ServedCall},
-    handler::ConnectionSession,
+    connection_session::ConnectionSession,
     server::McpServer,
 };
 
