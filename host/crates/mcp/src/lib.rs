@@ -23,6 +23,7 @@ mod offer_requests;
 mod offers;
 mod progress;
 mod request_span;
+mod running_tasks;
 mod server;
 mod stdio;
 mod subscriptions;

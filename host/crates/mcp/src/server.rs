@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     calls::{CallBroker, CallPlace, ClientQuestion, ServedCall},
-    tasks::RunningTasks,
+    running_tasks::RunningTasks,
     tools::{OfferedTools, ToolSelection},
 };
 

@@ -6,19 +6,14 @@
 //! off, and the call is not made again, because it may have had an effect. An end that cannot be stored
 //! at once stays in memory until it can, and clients of this process get it from there.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use rmcp::{
     ErrorData,
     model::{
-        CancelTaskParams, CreateTaskResult, DetailedTask, ElicitRequest, ElicitResult, ErrorCode,
-        GetTaskParams, GetTaskResult, InputRequest, InputRequests, Task, TaskPayload, TaskStatus,
-        UpdateTaskParams,
+        CancelTaskParams, CreateTaskResult, DetailedTask, ElicitResult, ErrorCode, GetTaskParams,
+        GetTaskResult, InputRequests, Task, TaskPayload, TaskStatus, UpdateTaskParams,
     },
 };
 use sallyport_contract::{ApprovalAnswer, CallReport, FailureKind, Outcome, ToolDescriptor, text};
@@ -30,8 +25,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     approval, call_result,
-    calls::{CallEvent, CallStep, ClientQuestion, ServedCall},
+    calls::{CallStep, ServedCall},
     connection_session::ConnectionSession,
+    running_tasks::{RunningTasks, TaskView},
     server::McpServer,
 };
 
@@ -44,51 +40,15 @@ const TASK_TIME_MS: u64 = 60 * 60 * 1000;
 /// How often a client should ask, in milliseconds.
 const POLL_EVERY_MS: u64 = 1000;
 
-/// Most questions of a task that wait at the same time. A guest that sends more requests at once than a
-/// user can look through is refused the others.
-const QUESTIONS_MAX: usize = 16;
-
 /// First pause before an end is stored again. Each further one is twice as long.
 const RETRY_PAUSE_MIN: Duration = Duration::from_secs(1);
 
 /// Longest pause. After an outage, every end is stored within half a minute.
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// Longest state of a task in words, in characters.
-const MESSAGE_CHARS_MAX: usize = 300;
-
 /// The message of a task that was cut off.
 const CUT_OFF: &str = "the program ended while the call ran. Whether the call had an effect is not \
 known; it was not made again";
-
-/// The tasks that run in this process, by their id.
-#[derive(Default)]
-pub(crate) struct RunningTasks {
-    tasks: Mutex<HashMap<String, RunningTask>>,
-}
-
-/// What a client can reach of a task whose end is not stored.
-struct RunningTask {
-    task: NewTask,
-    cancel: CancellationToken,
-    /// The questions that wait for their answers, each with the key of its answer.
-    questions: Vec<(String, ClientQuestion)>,
-    /// How many questions there were.
-    question_count: u32,
-    /// What it does at the moment.
-    message: Option<String>,
-    /// How it ended, and when.
-    end: Option<(TaskEnd, u64)>,
-}
-
-/// A task as this process knows it.
-struct TaskView {
-    stored: StoredTask,
-    /// The questions that wait.
-    forms: InputRequests,
-    /// What it does at the moment.
-    message: Option<String>,
-}
 
 /// A call that becomes a task.
 pub(crate) struct LongCall {
@@ -106,12 +66,6 @@ enum TaskOutcome {
     Completed(Value),
     Failed(ErrorData),
     Cancelled,
-}
-
-impl RunningTasks {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, RunningTask>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Makes a task of a call. Returns the call if that is not possible; the client then waits for it.
@@ -171,20 +125,6 @@ async fn run_task(
 }
 
 impl RunningTasks {
-    fn begin(&self, task: NewTask) -> CancellationToken {
-        let cancel = CancellationToken::new();
-        let running = RunningTask {
-            task,
-            cancel: cancel.clone(),
-            questions: Vec::new(),
-            question_count: 0,
-            message: None,
-            end: None,
-        };
-        self.lock().insert(running.task.id.clone(), running);
-        cancel
-    }
-
     /// Stores the end of a task. It is tried again until the store has it, the task has expired or the
     /// server stops; until then, clients of this process get the end from memory. The places of tasks
     /// bound how many ends wait.
@@ -220,80 +160,8 @@ impl RunningTasks {
             let _ = timeout(pause, stop.cancelled()).await;
             pause = (pause * 2).min(RETRY_PAUSE_MAX);
         };
-        self.lock().remove(id);
+        self.remove(id);
         kept
-    }
-
-    /// Notes how a task ended that the store does not take yet. Returns when it expires.
-    fn note_end(&self, id: &str, end: &TaskEnd, ended_ms: u64) -> u64 {
-        let mut tasks = self.lock();
-        let Some(task) = tasks.get_mut(id) else { return ended_ms };
-        task.questions.clear();
-        task.end.get_or_insert_with(|| (end.clone(), ended_ms));
-        task.task.expires_ms
-    }
-
-    fn note_event(&self, id: &str, event: CallEvent, can_ask: bool) {
-        let mut tasks = self.lock();
-        let Some(task) = tasks.get_mut(id) else { return };
-        match event {
-            CallEvent::Contacting(server) => task.say(&format!("contacting {server}")),
-            CallEvent::Progress(progress) => {
-                task.say(progress.message.as_deref().unwrap_or_default());
-            }
-            CallEvent::Question(question) => {
-                let can_show = can_ask && approval::question_form(&question.request).is_some();
-                if !can_show {
-                    return question.answer(ApprovalAnswer::Nobody);
-                }
-                task.add_question(question);
-            }
-        }
-    }
-
-    /// A task of a user whose end is not stored.
-    fn look(&self, user: &str, id: &str) -> Option<TaskView> {
-        let mut tasks = self.lock();
-        let task = tasks.get_mut(id)?;
-        if task.task.user != user || task.task.expires_ms <= now_ms() {
-            return None;
-        }
-        task.questions.retain(|(_, question)| !question.is_withdrawn());
-        let forms = task.questions.iter().filter_map(|(key, question)| {
-            let form = approval::question_form(&question.request)?;
-            Some((key.clone(), InputRequest::Elicitation(ElicitRequest::new(form))))
-        });
-        let (state, updated_ms) = match task.end.clone() {
-            Some((end, ended_ms)) => (TaskState::Ended(end), ended_ms),
-            None => (TaskState::Running, task.task.created_ms),
-        };
-        let stored = StoredTask { task: task.task.clone(), updated_ms, state };
-        Some(TaskView { stored, forms: forms.collect(), message: task.message.clone() })
-    }
-
-    /// Takes an open question of a task by the key of its answer.
-    fn take_question(&self, id: &str, key: &str) -> Option<ClientQuestion> {
-        let mut tasks = self.lock();
-        let questions = &mut tasks.get_mut(id)?.questions;
-        let place = questions.iter().position(|(open, _)| open == key)?;
-        Some(questions.remove(place).1)
-    }
-}
-
-impl RunningTask {
-    fn say(&mut self, message: &str) {
-        let message = text::escape_excerpt(message, MESSAGE_CHARS_MAX);
-        self.message = Some(message).filter(|message| !message.is_empty());
-    }
-
-    /// Adds a question to those that wait, unless there are too many.
-    fn add_question(&mut self, question: ClientQuestion) {
-        self.questions.retain(|(_, question)| !question.is_withdrawn());
-        if self.questions.len() >= QUESTIONS_MAX {
-            return question.answer(ApprovalAnswer::Nobody);
-        }
-        self.question_count += 1;
-        self.questions.push((format!("approval-{}", self.question_count), question));
     }
 }
 
@@ -339,7 +207,7 @@ pub(crate) async fn cancel_task(
     request: &CancelTaskParams,
 ) -> Result<(), ErrorData> {
     let TaskView { stored, .. } = find_task(server, user, &request.task_id).await?;
-    let cancel = server.tasks().lock().get(&request.task_id).map(|task| task.cancel.clone());
+    let cancel = server.tasks().cancel_token(&request.task_id);
     match (cancel, stored.state) {
         (Some(cancel), _) => cancel.cancel(),
         (None, TaskState::Running) => {

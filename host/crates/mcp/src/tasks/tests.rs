@@ -1,6 +1,9 @@
 //! The ends and the questions of tasks.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{
+    Mutex,
+    atomic::{AtomicU32, Ordering},
+};
 
 use rmcp::model::ElicitationAction;
 use sallyport_contract::{
@@ -10,6 +13,10 @@ use sallyport_store::tasks::TASK_RESULT_BYTES_MAX;
 use tokio::sync::oneshot;
 
 use super::*;
+use crate::{
+    calls::{CallEvent, ClientQuestion},
+    running_tasks::QUESTIONS_MAX,
+};
 
 const ID: &str = "task-1";
 
