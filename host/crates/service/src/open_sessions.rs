@@ -272,7 +272,7 @@ impl ServedSession {
         let sent = self.handle.send_traced(command, sallyport_telemetry::current_trace());
         match tokio::time::timeout(COMMAND_TIME_MAX, sent).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(session_not_open()),
+            Ok(Err(_)) => Err(Problem::session_not_open()),
             Err(_) => Err(Problem::too_many("the session has too much to do")),
         }
     }
@@ -321,19 +321,6 @@ impl Drop for StreamMark {
         self.0.state().last_use = Instant::now();
         self.0.streams.fetch_sub(1, Ordering::Relaxed);
     }
-}
-
-/// The session exists, and is not open.
-pub(crate) fn session_not_open() -> Problem {
-    let problem = Problem::new(ProblemKind::SessionNotOpen, "the session is not open");
-    problem.with_detail("open it with POST /v1/sessions and {\"resume\": ID}")
-}
-
-/// Another process runs the session, so that its events are there.
-pub(crate) fn session_elsewhere() -> Problem {
-    let title = "another service or program has the session open";
-    let problem = Problem::new(ProblemKind::SessionElsewhere, title);
-    problem.with_detail("ask there; if it has ended, open the session again in a few seconds")
 }
 
 fn without_details(mut event: SessionEvent) -> SessionEvent {

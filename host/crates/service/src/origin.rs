@@ -3,9 +3,8 @@
 use std::{fmt, str::FromStr};
 
 use http::{HeaderMap, HeaderValue, header, uri::Authority};
+use sallyport_http_server::single_header_value;
 use url::{Origin, Url};
-
-use crate::protection::named_host;
 
 /// The names at which the service answers.
 #[derive(Debug, Default)]
@@ -90,6 +89,11 @@ impl FromStr for PublicOrigin {
             _ => Err(PublicOriginError),
         }
     }
+}
+
+/// The name that the headers give the host.
+pub(crate) fn named_host(headers: &HeaderMap) -> Option<Authority> {
+    single_header_value(headers, header::HOST)?.parse().ok()
 }
 
 #[cfg(test)]

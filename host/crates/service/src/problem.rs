@@ -10,8 +10,6 @@ use sallyport_store::StoreError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::open_sessions::session_elsewhere;
-
 /// The media type.
 pub(crate) const PROBLEM_TYPE: &str = "application/problem+json";
 
@@ -203,6 +201,19 @@ impl Problem {
         Self::new(ProblemKind::Stopping, "the service stops; ask again when it has started")
     }
 
+    /// The session exists, and is not open.
+    pub(crate) fn session_not_open() -> Self {
+        let problem = Self::new(ProblemKind::SessionNotOpen, "the session is not open");
+        problem.with_detail("open it with POST /v1/sessions and {\"resume\": ID}")
+    }
+
+    /// Another process runs the session, so that its events are there.
+    pub(crate) fn session_elsewhere() -> Self {
+        let title = "another service or program has the session open";
+        let problem = Self::new(ProblemKind::SessionElsewhere, title);
+        problem.with_detail("ask there; if it has ended, open the session again in a few seconds")
+    }
+
     /// The store cannot be used. The text names no files of the host, which are for its operator alone.
     pub(crate) fn store_unavailable() -> Self {
         Self::new(ProblemKind::StoreUnavailable, "the store cannot be used")
@@ -271,7 +282,7 @@ impl From<SessionError> for Problem {
     fn from(error: SessionError) -> Self {
         match error {
             SessionError::Store(error) => error.into(),
-            SessionError::OpenElsewhere { .. } => session_elsewhere(),
+            SessionError::OpenElsewhere { .. } => Self::session_elsewhere(),
             SessionError::KeyMissing { .. }
             | SessionError::KeyUnreadable { .. }
             | SessionError::Model(_) => {

@@ -10,12 +10,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header, uri::Authority};
-use sallyport_http_server::single_header_value;
 use tracing::Instrument as _;
 
 use crate::{
     console::HTML_TYPE,
-    origin::ServiceNames,
+    origin::{ServiceNames, named_host},
     problem::{PROBLEM_TYPE, Problem, ProblemKind},
     request_span::{record_answer, request_span},
     server::Service,
@@ -99,11 +98,6 @@ fn check_names(headers: &HeaderMap, uri: &Uri, names: &ServiceNames) -> Result<(
         }
         _ => Ok(()),
     }
-}
-
-/// The name that the headers give the host.
-pub(crate) fn named_host(headers: &HeaderMap) -> Option<Authority> {
-    single_header_value(headers, header::HOST)?.parse().ok()
 }
 
 /// The one name that a request gives the host.

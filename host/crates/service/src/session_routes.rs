@@ -21,7 +21,7 @@ use crate::{
     event_log::EventId,
     event_stream::{StreamParts, stream_events},
     idempotency::{KeyedRequest, work_reply},
-    open_sessions::{ServedSession, SessionToOpen, session_elsewhere, session_not_open},
+    open_sessions::{ServedSession, SessionToOpen},
     problem::{Problem, ProblemKind},
     request_body::{JsonBody, JsonReply, QueryParameters},
     role::{ServiceUser, UserRole},
@@ -368,7 +368,10 @@ pub(crate) async fn find_open(
     }
     // The store knows it only by what the other program says, so it may be closed by now.
     let is_elsewhere = service.host.store().presence.is_open(id, now_ms()).await?;
-    Err(if is_elsewhere { session_elsewhere() } else { session_not_open() })
+    Err(match is_elsewhere {
+        true => Problem::session_elsewhere(),
+        false => Problem::session_not_open(),
+    })
 }
 
 async fn stored_session(

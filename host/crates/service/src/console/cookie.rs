@@ -3,7 +3,7 @@
 
 use http::{HeaderMap, HeaderValue, header};
 
-use crate::{pending_return::BrowserIds, protection::named_host};
+use crate::{origin::named_host, pending_return::BrowserIds};
 
 /// The prefix with which a browser takes a cookie only over TLS, and from this very host.
 const SECURE_PREFIX: &str = "__Host-";

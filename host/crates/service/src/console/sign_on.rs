@@ -24,8 +24,8 @@ use super::{
     sign_on_page,
 };
 use crate::{
+    origin::named_host,
     problem::{Problem, ProblemKind},
-    protection::named_host,
     request_body::JsonReply,
     server::Service,
     sign_on::{PendingSignOn, SignOn, SignOnAnswer, SignOnOutcome, SignOnRefusal, SignOnStart},
