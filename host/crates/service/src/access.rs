@@ -12,7 +12,7 @@ use sallyport_http_server::single_header_value;
 use sallyport_runtime::clock::now_ms;
 
 use crate::{
-    console::{LoginBasis, check_same_site, find_login, forget_login},
+    browser_login::{LoginBasis, check_same_site, find_login, forget_login},
     problem::{Problem, ProblemKind},
     role::{ServiceUser, UserRole},
     server::Service,
@@ -110,11 +110,11 @@ fn find_caller(
     role: UserRole,
 ) -> Result<RequestCaller, Problem> {
     // Whoever sends a token means it, whatever the browser adds.
-    let caller = match find_login(service, headers) {
+    let caller = match find_login(&service.names, headers) {
         Some(login_hash) if !headers.contains_key(header::AUTHORIZATION) => {
             check_same_site(method, headers)?;
             caller_of(service, Credential::Login(login_hash)).ok_or_else(|| {
-                forget_login(service, headers);
+                forget_login(&service.logins, &service.names, headers);
                 let problem = Problem::new(ProblemKind::Unauthorized, "the log-in has ended");
                 problem.with_detail("log in again at /console")
             })?

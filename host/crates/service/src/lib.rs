@@ -12,6 +12,7 @@
 mod access;
 mod approvals;
 mod audit;
+mod browser_login;
 mod connections;
 mod console;
 mod event_log;

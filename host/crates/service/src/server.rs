@@ -17,8 +17,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower_service::Service as _;
 
 use crate::{
+    browser_login::{ConsoleLogins, LoginAttempts, PeerAddress},
     connections::PendingSignIns,
-    console::{ConsoleLogins, LoginAttempts, PeerAddress},
     idempotency::IdempotencyDesk,
     metrics::{ServiceGauges, ServiceMetrics},
     open_sessions::OpenSessions,

@@ -33,7 +33,8 @@ pub(crate) use pending::PendingSignIns;
 use self::pending::{PendingSignIn, ReturningParty, SignInRefusal};
 use crate::{
     access::{RequestCaller, caller_of_token},
-    console::{CONNECT_COOKIE, NoticePage, answer_url, read_answer, show_notice},
+    browser_login::CONNECT_COOKIE,
+    console::{NoticePage, answer_url, read_answer, show_notice},
     pending_return::RETURN_TIME_MAX_MS,
     problem::{Problem, ProblemKind},
     request_body::JsonReply,

@@ -1,6 +1,6 @@
 //! Logging in with a token, and logging out.
 
-use std::{io, net::IpAddr, sync::Arc};
+use std::{io, sync::Arc};
 
 use axum::{
     Extension,
@@ -11,11 +11,11 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use sallyport_runtime::clock::now_ms;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    attempts::BLOCKED_SECONDS, cookie::LOGIN_COOKIE, logins::LoginBasis, same_site::check_same_site,
-};
 use crate::{
     access::RequestCaller,
+    browser_login::{
+        BLOCKED_SECONDS, LOGIN_COOKIE, LoginBasis, PeerAddress, check_same_site, forget_login,
+    },
     problem::{Problem, ProblemKind},
     request_body::{JsonBody, JsonReply},
     role::{ServiceUser, UserRole},
@@ -24,10 +24,6 @@ use crate::{
 };
 
 const NO_RANDOM: &str = "the system has no random bytes for a log-in";
-
-/// The address of the other side of the connection.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PeerAddress(pub(crate) IpAddr);
 
 /// A token to log in with.
 #[derive(Deserialize)]
@@ -89,7 +85,7 @@ pub(super) fn begin_login(
     basis: LoginBasis,
 ) -> io::Result<HeaderValue> {
     let id = service.logins.begin(user, basis, now_ms())?;
-    forget_login(service, headers);
+    forget_login(&service.logins, &service.names, headers);
     Ok(LOGIN_COOKIE.set(headers, is_over_tls, id.expose()))
 }
 
@@ -105,7 +101,7 @@ pub(super) async fn log_out(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     check_same_site(&Method::POST, &headers)?;
-    forget_login(&service, &headers);
+    forget_login(&service.logins, &service.names, &headers);
     let cookie = LOGIN_COOKIE.remove(&headers, service.names.is_over_tls(&headers));
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie)]).into_response())
 }
@@ -114,21 +110,4 @@ pub(super) async fn show_user(
     Extension(caller): Extension<RequestCaller>,
 ) -> JsonReply<ConsoleUser> {
     JsonReply(caller.user.into())
-}
-
-/// Returns the hash of the log-in that a request's cookie names, whether it is valid or not. At a
-/// name that browsers reach over TLS, a cookie without it was set by a neighbour of the host.
-pub(crate) fn find_login(service: &Service, headers: &HeaderMap) -> Option<[u8; 32]> {
-    let id = match service.names.is_reached_over_tls(headers) {
-        true => LOGIN_COOKIE.find_over_tls(headers),
-        false => LOGIN_COOKIE.find(headers),
-    };
-    id.map(hash_token)
-}
-
-/// Ends the log-in of a request.
-pub(crate) fn forget_login(service: &Service, headers: &HeaderMap) {
-    if let Some(login) = find_login(service, headers) {
-        service.logins.end(&login);
-    }
 }

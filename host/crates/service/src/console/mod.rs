@@ -1,16 +1,12 @@
 //! The web console: pages for people over the same routes that programs use.
 //!
 //! The pages are files that are compiled in. A browser logs in once, with a token or at an identity
-//! server, and gets a cookie, which stands for the user from then on; `same_site` keeps other pages
-//! from using it.
+//! server, and gets a cookie, which stands for the user from then on; `browser_login` keeps other
+//! pages from using it.
 
 mod assets;
-mod attempts;
-mod cookie;
 mod login;
-mod logins;
 mod notice_page;
-mod same_site;
 mod sign_on;
 mod sign_on_page;
 
@@ -22,12 +18,7 @@ use axum::{
 };
 
 pub(crate) use assets::HTML_TYPE;
-pub(crate) use attempts::LoginAttempts;
-pub(crate) use cookie::CONNECT_COOKIE;
-pub(crate) use login::{PeerAddress, find_login, forget_login};
-pub(crate) use logins::{ConsoleLogins, LoginBasis};
 pub(crate) use notice_page::{NoticePage, show_notice};
-pub(crate) use same_site::check_same_site;
 pub(crate) use sign_on::{answer_url, read_answer};
 
 use crate::{

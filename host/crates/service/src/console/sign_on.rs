@@ -17,13 +17,11 @@ use serde::Serialize;
 use url::{Url, form_urlencoded};
 
 use super::{
-    cookie::SIGN_ON_COOKIE,
-    login::{PeerAddress, begin_login, too_many_attempts},
-    logins::LoginBasis,
-    same_site::check_same_site,
+    login::{begin_login, too_many_attempts},
     sign_on_page,
 };
 use crate::{
+    browser_login::{LoginBasis, PeerAddress, SIGN_ON_COOKIE, check_same_site},
     origin::named_host,
     problem::{Problem, ProblemKind},
     request_body::JsonReply,

@@ -3,11 +3,8 @@
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 
-use super::{
-    attempts::BLOCKED_SECONDS,
-    notice_page::{NoticePage, show_notice},
-};
-use crate::sign_on::SignOnRefusal;
+use super::notice_page::{NoticePage, show_notice};
+use crate::{browser_login::BLOCKED_SECONDS, sign_on::SignOnRefusal};
 
 /// Shows why a log-in failed, and what to do.
 pub(super) fn refused(refusal: &SignOnRefusal) -> Response {

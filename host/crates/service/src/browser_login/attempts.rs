@@ -13,7 +13,7 @@ use std::{
 const WINDOW_MS: u64 = 60_000;
 
 /// The same in seconds, for the header `Retry-After` of a refusal.
-pub(super) const BLOCKED_SECONDS: &str = "60";
+pub(crate) const BLOCKED_SECONDS: &str = "60";
 
 /// Most failures of one address in that time: more than a person makes with a clipboard.
 const FAILURES_MAX: usize = 10;
@@ -23,6 +23,10 @@ const ADDRESSES_MAX: usize = 1024;
 
 /// Bits of an IPv6 address that tell networks apart. The rest is the client's own choice.
 const IPV6_NETWORK_BITS: u32 = 64;
+
+/// The address of the other side of the connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PeerAddress(pub(crate) IpAddr);
 
 /// The failures of a minute by address.
 #[derive(Debug, Default)]

@@ -9,12 +9,12 @@ use crate::{origin::named_host, pending_return::BrowserIds};
 const SECURE_PREFIX: &str = "__Host-";
 
 /// The cookie of a log-in. It ends with the browser, or earlier with the log-in.
-pub(super) const LOGIN_COOKIE: ConsoleCookie =
+pub(crate) const LOGIN_COOKIE: ConsoleCookie =
     ConsoleCookie { name: "sallyport-console-", attributes: "Path=/; HttpOnly; SameSite=Strict" };
 
 /// The cookie of a log-in that has begun at the identity server. The browser has to send it when
 /// that server sends it back, so it is not strict; it says nothing of the user.
-pub(super) const SIGN_ON_COOKIE: ConsoleCookie =
+pub(crate) const SIGN_ON_COOKIE: ConsoleCookie =
     ConsoleCookie { name: "sallyport-sign-on-", attributes: "Path=/; HttpOnly; SameSite=Lax" };
 
 /// The cookie of a sign-in that has begun at the service of a plugin, under the same conditions.
