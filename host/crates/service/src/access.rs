@@ -13,6 +13,7 @@ use sallyport_runtime::clock::now_ms;
 
 use crate::{
     browser_login::{LoginBasis, check_same_site, find_login, forget_login},
+    caller::{Credential, RequestCaller},
     problem::{Problem, ProblemKind},
     role::{ServiceUser, UserRole},
     server::Service,
@@ -26,21 +27,6 @@ pub(crate) enum RouteAccess {
     Open,
     /// Users with this role, or one that includes it.
     Role(UserRole),
-}
-
-/// The user of a request, with what was shown for it. A stream checks it again.
-#[derive(Debug, Clone)]
-pub(crate) struct RequestCaller {
-    pub(crate) user: ServiceUser,
-    credential: Credential,
-}
-
-/// What a request shows, as its hash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Credential {
-    Token([u8; 32]),
-    /// The cookie of a log-in to the console.
-    Login([u8; 32]),
 }
 
 impl Credential {
@@ -59,16 +45,6 @@ impl Credential {
 }
 
 impl RequestCaller {
-    /// Whether the cookie of the console was shown, and not the token itself.
-    pub(crate) fn is_browser(&self) -> bool {
-        matches!(self.credential, Credential::Login(_))
-    }
-
-    /// Whether both are one user who showed the same.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.user.name == other.user.name && self.credential == other.credential
-    }
-
     /// Whether the token, or the log-in with what it stands for, is still valid.
     pub(crate) fn is_valid(&self, service: &Service) -> bool {
         self.credential.find_user(service).as_ref() == Some(&self.user)

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    access::RequestCaller,
+    caller::RequestCaller,
     problem::{Problem, ProblemKind},
     request_body::{JsonBody, JsonReply},
     role::{ServiceUser, UserRole},

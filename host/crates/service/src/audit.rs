@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    access::RequestCaller,
+    caller::RequestCaller,
     problem::Problem,
     request_body::{JsonReply, QueryParameters},
     role::{ServiceUser, UserRole},

@@ -27,7 +27,7 @@ use tokio_tungstenite::{
 };
 
 use crate::{
-    access::RequestCaller,
+    caller::RequestCaller,
     event_stream::{EventStream, StreamEnd, StreamParts, StreamStep},
     problem::{Problem, ProblemKind},
     request_body::{BODY_BYTES_MAX, QueryParameters},

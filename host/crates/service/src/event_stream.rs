@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    access::RequestCaller,
+    caller::RequestCaller,
     event_log::{EventId, LogRead},
     open_sessions::{ServedSession, StreamMark},
     quota::QuotaUse,

@@ -18,11 +18,11 @@ use tower_service::Service as _;
 
 use crate::{
     browser_login::{ConsoleLogins, LoginAttempts, PeerAddress},
-    connections::PendingSignIns,
     idempotency::IdempotencyDesk,
     metrics::{ServiceGauges, ServiceMetrics},
     open_sessions::OpenSessions,
     origin::{PublicOrigin, ServiceNames},
+    pending_sign_ins::PendingSignIns,
     quota::UserQuota,
     routes::router,
     sign_on::SignOn,

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    access::RequestCaller,
+    caller::RequestCaller,
     event_log::EventId,
     event_stream::{StreamParts, stream_events},
     idempotency::{KeyedRequest, work_reply},

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    access::RequestCaller,
+    caller::RequestCaller,
     idempotency::{KeyedRequest, WorkFailure, WorkResult, work_reply},
     open_sessions::remove_details,
     problem::{Problem, ProblemKind},

@@ -12,10 +12,10 @@ use sallyport_runtime::clock::now_ms;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    access::RequestCaller,
     browser_login::{
         BLOCKED_SECONDS, LOGIN_COOKIE, LoginBasis, PeerAddress, check_same_site, forget_login,
     },
+    caller::RequestCaller,
     problem::{Problem, ProblemKind},
     request_body::{JsonBody, JsonReply},
     role::{ServiceUser, UserRole},

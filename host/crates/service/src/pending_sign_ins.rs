@@ -11,7 +11,7 @@ use sallyport_contract::Secret;
 use sallyport_runtime::connections::login::PendingServerLogin;
 
 use crate::{
-    access::RequestCaller,
+    caller::RequestCaller,
     pending_return::{BrowserIds, PendingReturns, ReturnRefusal},
     problem::{Problem, ProblemKind},
     token_file::{hash_token, random_token},
@@ -24,13 +24,13 @@ const OF_USER_MAX: usize = 16;
 pub(crate) struct PendingSignIns(PendingReturns<String, BegunByParty>);
 
 /// A sign-in that has begun.
-pub(super) struct PendingSignIn {
-    pub(super) caller: RequestCaller,
-    pub(super) login: PendingServerLogin,
+pub(crate) struct PendingSignIn {
+    pub(crate) caller: RequestCaller,
+    pub(crate) login: PendingServerLogin,
     /// Whether the browser speaks TLS.
-    pub(super) is_over_tls: bool,
+    pub(crate) is_over_tls: bool,
     /// When it began, in milliseconds since 1970.
-    pub(super) begun_ms: u64,
+    pub(crate) begun_ms: u64,
 }
 
 struct BegunByParty {
@@ -40,14 +40,14 @@ struct BegunByParty {
 }
 
 /// Who comes back.
-pub(super) enum ReturningParty<'a> {
+pub(crate) enum ReturningParty<'a> {
     Browser(BrowserIds<'a>),
     Program(&'a RequestCaller),
 }
 
 /// Why an account is not connected. No text has a code or a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum SignInRefusal {
+pub(crate) enum SignInRefusal {
     #[error("This sign-in is over, or was never begun here.")]
     UnknownState,
     #[error("Another browser or program began this sign-in.")]
@@ -66,7 +66,7 @@ pub(super) enum SignInRefusal {
 }
 
 impl SignInRefusal {
-    pub(super) fn status(&self) -> StatusCode {
+    pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::UnknownState | Self::TooLate | Self::NoAnswer | Self::ByService(_) => {
                 StatusCode::BAD_REQUEST
@@ -76,7 +76,7 @@ impl SignInRefusal {
         }
     }
 
-    pub(super) fn hint(&self) -> &'static str {
+    pub(crate) fn hint(&self) -> &'static str {
         match self {
             Self::UnknownState | Self::TooLate | Self::NoAnswer | Self::ByService(_) => {
                 "Connect it again."
@@ -125,7 +125,7 @@ impl PendingSignIns {
     /// # Errors
     ///
     /// The system has no random bytes.
-    pub(super) fn add(
+    pub(crate) fn add(
         &self,
         sign_in: PendingSignIn,
         is_browser: bool,
@@ -139,7 +139,7 @@ impl PendingSignIns {
     }
 
     /// Takes the sign-in of a state for a plugin, once. It stays if somebody else asks.
-    pub(super) fn take(
+    pub(crate) fn take(
         &self,
         state: &str,
         plugin: &str,

@@ -4,8 +4,6 @@
 //! comes back has to be who began: the browser with its cookie, or the program with its token. Only
 //! then is the account connected, to the user who began.
 
-mod pending;
-
 use std::sync::Arc;
 
 use axum::{
@@ -28,14 +26,13 @@ use sallyport_store::ConnectionStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use pending::PendingSignIns;
-
-use self::pending::{PendingSignIn, ReturningParty, SignInRefusal};
 use crate::{
-    access::{RequestCaller, caller_of_token},
+    access::caller_of_token,
     browser_login::CONNECT_COOKIE,
+    caller::RequestCaller,
     console::{NoticePage, answer_url, read_answer, show_notice},
     pending_return::RETURN_TIME_MAX_MS,
+    pending_sign_ins::{PendingSignIn, ReturningParty, SignInRefusal},
     problem::{Problem, ProblemKind},
     request_body::JsonReply,
     server::Service,
