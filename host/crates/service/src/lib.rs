@@ -37,6 +37,7 @@ mod request_span;
 mod role;
 mod routes;
 mod server;
+mod session_opening;
 mod session_routes;
 mod sign_on;
 pub mod token_file;

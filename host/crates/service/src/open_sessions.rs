@@ -1,4 +1,4 @@
-//! The sessions that are open: one task for each, which keeps its events.
+//! The sessions that are open, with their events.
 
 use std::{
     collections::HashMap,
@@ -11,27 +11,13 @@ use std::{
 };
 
 use sallyport_contract::{CallReport, Outcome};
-use sallyport_runtime::{
-    HostSession,
-    config::{ChosenModel, HostSettings, ModelChoice},
-    history::Supersession,
-    session::{Events, ModelHandle, SessionConfig, SessionSelector, SessionSpec, open_session},
-};
+use sallyport_runtime::HostSession;
 use sallyport_session::{FrontEndCommand, SessionActivity, SessionEvent, SessionHandle};
-use serde::Deserialize;
 
-use crate::{
-    event_log::EventLog,
-    problem::{Problem, ProblemKind},
-    role::ServiceUser,
-    server::Service,
-};
+use crate::{event_log::EventLog, problem::Problem};
 
 /// Longest wait for a session to take a command. Its queue has room for more than a user types.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(2);
-
-/// How often an idle session is looked at.
-const IDLE_LOOK_EVERY: Duration = Duration::from_secs(60);
 
 /// How long a session that waits for input and has no stream stays open. It can be opened again.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(30 * 60);
@@ -39,21 +25,6 @@ const IDLE_TIME_MAX: Duration = Duration::from_secs(30 * 60);
 /// Sessions that may be opened at the same time. After the death of another machine, clients ask for
 /// all of its sessions at once.
 const OPENING_MAX: usize = 32;
-
-/// Longest name of a model, and of a session.
-const NAME_BYTES_MAX: usize = 256;
-
-/// The session that a client wants to open.
-#[derive(Debug, Clone, Default, Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct SessionToOpen {
-    /// The ID of a session that exists. Without it, a new one begins.
-    pub(crate) resume: Option<String>,
-    /// The model, by one of the names that the operator has configured.
-    pub(crate) model: Option<String>,
-    /// Instructions for the model.
-    pub(crate) system: Option<String>,
-}
 
 /// A session that is open.
 #[derive(Debug)]
@@ -70,13 +41,6 @@ pub(crate) struct ServedSession {
 struct SessionState {
     activity: SessionActivity,
     last_use: Instant,
-}
-
-/// A session that has started, with what ends it.
-struct StartedSession {
-    host_session: HostSession,
-    events: Events,
-    supersession: Supersession,
 }
 
 /// Marks that a session has one more stream, until it is dropped.
@@ -104,8 +68,23 @@ impl OpenSessions {
         self.sessions().values().filter(|session| session.user == user).cloned().collect()
     }
 
+    /// Adds a session that was opened.
+    pub(crate) fn add(&self, session: Arc<ServedSession>) {
+        self.sessions().insert(session.id.clone(), session);
+    }
+
+    /// Removes a session that has ended.
+    pub(crate) fn remove(&self, id: &str) {
+        self.sessions().remove(id);
+    }
+
+    /// Marks that a session is being opened, until the mark is dropped.
+    pub(crate) async fn begin_to_open(&self) -> tokio::sync::RwLockReadGuard<'_, ()> {
+        self.opening.read().await
+    }
+
     /// Waits until nobody else opens the session with this ID.
-    async fn wait_to_open(&self, id: &str) -> tokio::sync::MutexGuard<'_, ()> {
+    pub(crate) async fn wait_to_open(&self, id: &str) -> tokio::sync::MutexGuard<'_, ()> {
         let mut hasher = DefaultHasher::new();
         id.hash(&mut hasher);
         self.opening_by_id[hasher.finish() as usize % OPENING_MAX].lock().await
@@ -122,146 +101,22 @@ impl OpenSessions {
     }
 }
 
-impl Service {
-    /// Opens a session of a user. One that is open already is returned; the second value is whether
-    /// it was opened now.
-    pub(crate) async fn open_session(
-        self: &Arc<Self>,
-        user: &ServiceUser,
-        wanted: SessionToOpen,
-    ) -> Result<(Arc<ServedSession>, bool), Problem> {
-        let names = [&wanted.resume, &wanted.model].into_iter().flatten();
-        if names.into_iter().any(|name| name.len() > NAME_BYTES_MAX) {
-            return Err(Problem::bad_request("a name is too long"));
-        }
-        let _opening = self.sessions.opening.read().await;
-        let _same = match &wanted.resume {
-            Some(id) => Some(self.sessions.wait_to_open(id).await),
-            None => None,
-        };
-        if self.stop.is_cancelled() {
-            return Err(Problem::stopping());
-        }
-        let selector = match wanted.resume.clone() {
-            None => SessionSelector::New,
-            Some(id) => match self.sessions.find(&user.name, &id) {
-                Some(open) => return Ok((open, false)),
-                // The store finds sessions by the start of their IDs, too; here it must be whole.
-                None => {
-                    let stored = self.host.store().sessions.get(&user.name, &id).await?;
-                    SessionSelector::Named(stored.id)
-                }
-            },
-        };
-        let own_max = self.host.registry().gate().sessions_max(&user.name).await;
-        let own_max = own_max.map(|max| usize::try_from(max).unwrap_or(usize::MAX));
-        let session_use = self.limits.sessions.begin_use_within(&user.name, own_max)?;
-        let started = self.start_session(user, wanted, &selector).await?;
-        let session = Arc::new(ServedSession {
-            id: started.host_session.session_id.clone(),
-            user: user.name.clone(),
-            handle: started.host_session.handle.clone(),
+impl ServedSession {
+    /// A session of a user, which has begun just now.
+    pub(crate) fn new(user: &str, host_session: &HostSession) -> Self {
+        Self {
+            id: host_session.session_id.clone(),
+            user: user.to_owned(),
+            handle: host_session.handle.clone(),
             log: EventLog::new(),
             streams: AtomicUsize::new(0),
             state: Mutex::new(SessionState {
                 activity: SessionActivity::Ready,
                 last_use: Instant::now(),
             }),
-        });
-        self.sessions.sessions().insert(session.id.clone(), Arc::clone(&session));
-        let feed = keep_events(Arc::clone(self), Arc::clone(&session), started);
-        tokio::spawn(async move {
-            feed.await;
-            // A stream can hold the session longer, and takes no place of it.
-            drop(session_use);
-        });
-        Ok((session, true))
-    }
-
-    async fn start_session(
-        &self,
-        user: &ServiceUser,
-        wanted: SessionToOpen,
-        selector: &SessionSelector,
-    ) -> Result<StartedSession, Problem> {
-        let settings = (self.read_settings)().map_err(|_| {
-            let title = "the configuration of the service has a mistake";
-            Problem::new(ProblemKind::ModelUnavailable, title)
-        })?;
-        let chosen = chosen_model(&settings, wanted.model.as_deref())?;
-        if chosen.choice == (ModelChoice::Offline { is_explicit: false }) {
-            let problem = Problem::new(ProblemKind::ModelUnavailable, "no model is configured");
-            return Err(problem.with_detail("the operator configures one with `sallyport setup`"));
-        }
-        let model = ModelHandle::from_choice(&chosen)?;
-        let principal = user.principal();
-        let store = self.host.store();
-        let opened = open_session(store, settings.sessions, &principal, selector).await?;
-        let supersession = opened.supersession.clone();
-        let mut overrides = self.overrides.clone();
-        overrides.system_prompt = wanted.system.or(overrides.system_prompt);
-        let config =
-            SessionConfig::from_settings(&overrides, &settings, &self.host, &principal).await?;
-        let spec = SessionSpec {
-            opened,
-            config: &config,
-            model: &model,
-            answers_questions: true,
-            receives_notices: true,
-        };
-        let (host_session, events) = self.host.session(spec)?;
-        Ok(StartedSession { host_session, events, supersession })
-    }
-}
-
-/// The model that a client wants. It is one of the operator's, because any other name would be
-/// asked for with the operator's key.
-fn chosen_model(settings: &HostSettings, name: Option<&str>) -> Result<ChosenModel, Problem> {
-    let Some(name) = name.filter(|name| *name != settings.chosen_model.name) else {
-        return Ok(settings.chosen_model.clone());
-    };
-    let is_offered = settings.models.entries.contains_key(name);
-    let chosen = settings.models.resolve_model_name(name).ok().filter(|_| is_offered);
-    chosen.ok_or_else(|| {
-        let problem = Problem::bad_request("there is no such model");
-        problem.with_detail("the names are those of the tables [model.NAME] of the configuration")
-    })
-}
-
-/// Keeps the events of a session until it ends.
-async fn keep_events(service: Arc<Service>, session: Arc<ServedSession>, started: StartedSession) {
-    let StartedSession { mut host_session, mut events, mut supersession } = started;
-    let mut is_superseded = false;
-    loop {
-        let event = tokio::select! {
-            event = tokio::time::timeout(IDLE_LOOK_EVERY, events.recv()) => event,
-            // This machine was taken for dead, and the session continues elsewhere.
-            () = supersession.wait(), if !is_superseded => {
-                is_superseded = true;
-                tokio::spawn(close_session(Arc::clone(&session)));
-                continue;
-            }
-        };
-        match event {
-            Ok(Some(event)) => session.keep(event),
-            Ok(None) => break,
-            // The task itself must not wait, because the session waits for it.
-            Err(_) if session.is_idle() => drop(tokio::spawn(close_session(Arc::clone(&session)))),
-            Err(_) => {}
         }
     }
-    host_session.stop_listening().await;
-    service.host.registry().end_session(&session.id).await;
-    service.sessions.sessions().remove(&session.id);
-    session.log.end();
-}
 
-async fn close_session(session: Arc<ServedSession>) {
-    // It may have ended.
-    let _ = session.handle.send(FrontEndCommand::Close).await;
-}
-
-impl ServedSession {
     /// Sends a command.
     ///
     /// # Errors
@@ -285,7 +140,8 @@ impl ServedSession {
         let _ = news.wait_for(|(_, has_ended)| *has_ended).await;
     }
 
-    fn keep(&self, event: SessionEvent) {
+    /// Keeps an event.
+    pub(crate) fn keep(&self, event: SessionEvent) {
         let event = without_details(event);
         if let SessionEvent::State { state } = &event {
             self.state().activity = *state;
@@ -297,7 +153,8 @@ impl ServedSession {
         }
     }
 
-    fn is_idle(&self) -> bool {
+    /// Whether nobody uses it any more.
+    pub(crate) fn is_idle(&self) -> bool {
         let state = self.state();
         state.activity == SessionActivity::Ready
             && state.last_use.elapsed() > IDLE_TIME_MAX

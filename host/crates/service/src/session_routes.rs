@@ -21,11 +21,12 @@ use crate::{
     event_log::EventId,
     event_stream::{StreamParts, stream_events},
     idempotency::{KeyedRequest, work_reply},
-    open_sessions::{ServedSession, SessionToOpen},
+    open_sessions::ServedSession,
     problem::{Problem, ProblemKind},
     request_body::{JsonBody, JsonReply, QueryParameters},
     role::{ServiceUser, UserRole},
     server::Service,
+    session_opening::SessionToOpen,
 };
 
 /// Sessions in one page of a list.
