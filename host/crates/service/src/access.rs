@@ -16,7 +16,7 @@ use crate::{
     caller::{Credential, RequestCaller},
     problem::{Problem, ProblemKind},
     role::{ServiceUser, UserRole},
-    server::Service,
+    service::Service,
     token_file::hash_token,
 };
 

@@ -28,7 +28,7 @@ use crate::{
     problem::{Problem, ProblemKind},
     request_body::{JsonBody, JsonReply},
     role::{ServiceUser, UserRole},
-    server::Service,
+    service::Service,
     session_routes::check_answer_role,
 };
 

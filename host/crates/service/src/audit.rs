@@ -13,7 +13,7 @@ use crate::{
     problem::Problem,
     request_body::{JsonReply, QueryParameters},
     role::{ServiceUser, UserRole},
-    server::Service,
+    service::Service,
 };
 
 /// Records in one page.

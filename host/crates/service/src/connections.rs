@@ -35,7 +35,7 @@ use crate::{
     pending_sign_ins::{PendingSignIn, ReturningParty, SignInRefusal},
     problem::{Problem, ProblemKind},
     request_body::JsonReply,
-    server::Service,
+    service::Service,
     sign_on::SignOnOutcome,
 };
 

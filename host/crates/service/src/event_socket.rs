@@ -31,7 +31,7 @@ use crate::{
     event_stream::{EventStream, StreamEnd, StreamParts, StreamStep},
     problem::{Problem, ProblemKind},
     request_body::{BODY_BYTES_MAX, QueryParameters},
-    server::Service,
+    service::Service,
     session_routes::{EventQuery, allowed_command, find_open, start_after},
 };
 

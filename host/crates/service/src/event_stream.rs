@@ -23,7 +23,7 @@ use crate::{
     event_log::{EventId, LogRead},
     open_sessions::{ServedSession, StreamMark},
     quota::QuotaUse,
-    server::Service,
+    service::Service,
 };
 
 /// The media type.

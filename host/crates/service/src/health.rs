@@ -18,7 +18,7 @@ use crate::{
     openapi::openapi_document,
     problem::{Problem, ProblemKind},
     request_body::JsonReply,
-    server::Service,
+    service::Service,
 };
 
 /// The service answers.

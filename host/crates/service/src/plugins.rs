@@ -11,7 +11,7 @@ use sallyport_runtime::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::{request_body::JsonReply, server::Service};
+use crate::{request_body::JsonReply, service::Service};
 
 /// The plugins of this moment.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -17,7 +17,7 @@ use crate::{
     origin::{ServiceNames, named_host},
     problem::{PROBLEM_TYPE, Problem, ProblemKind},
     request_span::{record_answer, request_span},
-    server::Service,
+    service::Service,
 };
 
 /// Headers of every answer. The API serves data, so a browser has nothing to run, to frame or to keep.

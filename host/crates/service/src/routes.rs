@@ -30,7 +30,7 @@ use crate::{
     protection::protect,
     request_body::JSON_TYPE as JSON,
     role::UserRole,
-    server::Service,
+    service::Service,
     session_opening::SessionToOpen,
     session_routes::{
         self, CommandTaken, EventQuery, ExportQuery, SessionPage, SessionPageQuery, SessionSummary,

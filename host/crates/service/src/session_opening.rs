@@ -15,7 +15,7 @@ use crate::{
     open_sessions::ServedSession,
     problem::{Problem, ProblemKind},
     role::ServiceUser,
-    server::Service,
+    service::Service,
 };
 
 /// How often an idle session is looked at.

@@ -25,7 +25,7 @@ use crate::{
     problem::{Problem, ProblemKind},
     request_body::{JsonBody, JsonReply, QueryParameters},
     role::{ServiceUser, UserRole},
-    server::Service,
+    service::Service,
     session_opening::SessionToOpen,
 };
 

@@ -27,7 +27,7 @@ use crate::{
     problem::{Problem, ProblemKind},
     quota::QuotaUse,
     request_body::{JsonBody, JsonReply},
-    server::Service,
+    service::Service,
 };
 
 /// The one call of a request.

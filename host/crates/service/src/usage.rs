@@ -13,7 +13,7 @@ use crate::{
     problem::Problem,
     request_body::{JsonReply, QueryParameters},
     role::UserRole,
-    server::Service,
+    service::Service,
 };
 
 /// Selects sessions.

@@ -19,7 +19,7 @@ use crate::{
     problem::{Problem, ProblemKind},
     request_body::{JsonBody, JsonReply},
     role::{ServiceUser, UserRole},
-    server::Service,
+    service::Service,
     token_file::hash_token,
 };
 

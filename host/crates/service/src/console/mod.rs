@@ -24,7 +24,7 @@ pub(crate) use sign_on::{answer_url, read_answer};
 use crate::{
     access::{RouteAccess, RouteGuard, guard_route},
     role::UserRole,
-    server::Service,
+    service::Service,
 };
 
 /// The routes of the console. They are for its own pages, so the OpenAPI document leaves them out.

@@ -25,7 +25,7 @@ use crate::{
     origin::named_host,
     problem::{Problem, ProblemKind},
     request_body::JsonReply,
-    server::Service,
+    service::Service,
     sign_on::{PendingSignOn, SignOn, SignOnAnswer, SignOnOutcome, SignOnRefusal, SignOnStart},
 };
 
