@@ -1,4 +1,4 @@
-//! The routes for machines that watch the service: health, readiness, metrics, the document.
+//! The routes for machines that watch the service: health, readiness, metrics.
 
 use std::sync::Arc;
 
@@ -11,11 +11,9 @@ use sallyport_contract::LOCAL_USER;
 use sallyport_store::SessionFilter;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::{
     metrics::METRICS_TYPE,
-    openapi::openapi_document,
     problem::{Problem, ProblemKind},
     request_body::JsonReply,
     service::Service,
@@ -58,8 +56,4 @@ pub(crate) async fn readiness(
 pub(crate) async fn metrics(State(service): State<Arc<Service>>) -> Response {
     let text = service.metrics.to_text(service.gauges());
     ([(header::CONTENT_TYPE, METRICS_TYPE)], text).into_response()
-}
-
-pub(crate) async fn document() -> JsonReply<Value> {
-    JsonReply(openapi_document())
 }

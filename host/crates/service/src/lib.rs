@@ -35,6 +35,7 @@ mod quota;
 mod request_body;
 mod request_span;
 mod role;
+mod route_spec;
 mod routes;
 mod server;
 mod service;
@@ -46,9 +47,9 @@ mod tokens;
 mod tools;
 mod usage;
 
-pub use openapi::openapi_document;
 pub use origin::{PublicOrigin, PublicOriginError};
 pub use role::{ServiceUser, UserRole};
+pub use routes::openapi_document;
 pub use server::serve;
 pub use service::{ServiceConsent, ServiceParts, SettingsSource};
 pub use sign_on::{SignOn, SignOnSettings, SignOnSettingsError};

@@ -8,7 +8,7 @@ use crate::{
     access::RouteAccess,
     idempotency::KEY_HEADER,
     problem::{PROBLEM_TYPE, Problem},
-    routes::{RouteAnswer, RouteSpec, all_routes},
+    route_spec::{RouteAnswer, RouteSpec},
 };
 
 /// The version of the format.
@@ -25,15 +25,15 @@ const PATH_PARAMETERS: [(&str, &str); 4] = [
     ("plugin", "A plugin, by its name."),
 ];
 
-/// Returns the OpenAPI document of the service.
-pub fn openapi_document() -> Value {
+/// Describes these routes as an OpenAPI document.
+pub(crate) fn describe_routes(routes: &[RouteSpec]) -> Value {
     let mut settings = SchemaSettings::draft2020_12();
     settings.definitions_path = SCHEMAS_PATH.into();
     settings.meta_schema = None;
     let mut generator = SchemaGenerator::new(settings);
     let mut paths = Map::new();
-    for route in all_routes() {
-        let operation = operation(&route, &mut generator);
+    for route in routes {
+        let operation = operation(route, &mut generator);
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.method.as_str().to_ascii_lowercase()] = operation;
     }
@@ -146,6 +146,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::routes::{all_routes, openapi_document};
 
     #[test]
     fn every_route_is_described() {

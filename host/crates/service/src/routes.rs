@@ -3,17 +3,11 @@
 
 use std::sync::Arc;
 
-use axum::{
-    Router,
-    handler::Handler,
-    middleware,
-    routing::{MethodRouter, get, post},
-};
-use http::Method;
+use axum::{Router, middleware};
 use sallyport_contract::CallReport;
 use sallyport_runtime::registry::CallCheck;
 use sallyport_session::{FrontEndCommand, SessionEvent};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::SchemaGenerator;
 use serde_json::Value;
 
 use crate::{
@@ -25,11 +19,13 @@ use crate::{
     event_stream::EVENTS_TYPE,
     health::{self, HealthReport},
     metrics::METRICS_TYPE,
+    openapi::describe_routes,
     plugins::{self, GrantTable, PluginList},
     problem::{Problem, ProblemKind},
     protection::protect,
-    request_body::JSON_TYPE as JSON,
+    request_body::{JSON_TYPE as JSON, JsonReply},
     role::UserRole,
+    route_spec::{RouteAnswer, RouteSpec},
     service::Service,
     session_opening::SessionToOpen,
     session_routes::{
@@ -39,104 +35,6 @@ use crate::{
     tools::{self, CallBody, ServedTools},
     usage::{self, UsageQuery, UsageReport},
 };
-
-/// Makes the schema of a type.
-pub(crate) type SchemaMaker = fn(&mut SchemaGenerator) -> Schema;
-
-/// One route.
-pub(crate) struct RouteSpec {
-    pub(crate) method: Method,
-    pub(crate) path: &'static str,
-    pub(crate) access: RouteAccess,
-    /// The name of the operation, for generated clients.
-    pub(crate) name: &'static str,
-    /// What it does, in one sentence.
-    pub(crate) summary: &'static str,
-    pub(crate) query: Option<SchemaMaker>,
-    pub(crate) body: Option<SchemaMaker>,
-    /// The successful answers.
-    pub(crate) answers: Vec<RouteAnswer>,
-    /// Whether it takes the header Idempotency-Key.
-    pub(crate) takes_key: bool,
-    /// Whether it takes the header Last-Event-ID.
-    pub(crate) takes_event_id: bool,
-    handler: MethodRouter<Arc<Service>>,
-}
-
-/// A successful answer.
-pub(crate) struct RouteAnswer {
-    pub(crate) status: u16,
-    /// The media types, each with the schema of what it carries. Without any, there is no body.
-    pub(crate) content: Vec<(&'static str, SchemaMaker)>,
-}
-
-fn answer<T: JsonSchema>(status: u16, media_type: &'static str) -> RouteAnswer {
-    RouteAnswer { status, content: vec![(media_type, SchemaGenerator::subschema_for::<T>)] }
-}
-
-impl RouteSpec {
-    fn get<H, T>(access: RouteAccess, path: &'static str, handler: H) -> Self
-    where
-        H: Handler<T, Arc<Service>>,
-        T: 'static,
-    {
-        Self::new(Method::GET, access, path, get(handler))
-    }
-
-    fn post<H, T>(path: &'static str, handler: H) -> Self
-    where
-        H: Handler<T, Arc<Service>>,
-        T: 'static,
-    {
-        Self::new(Method::POST, USER, path, post(handler))
-    }
-
-    fn new(
-        method: Method,
-        access: RouteAccess,
-        path: &'static str,
-        handler: MethodRouter<Arc<Service>>,
-    ) -> Self {
-        Self {
-            method,
-            path,
-            access,
-            name: "",
-            summary: "",
-            query: None,
-            body: None,
-            answers: Vec::new(),
-            takes_key: false,
-            takes_event_id: false,
-            handler,
-        }
-    }
-
-    fn named(self, name: &'static str, summary: &'static str) -> Self {
-        Self { name, summary, ..self }
-    }
-
-    fn query<T: JsonSchema>(self) -> Self {
-        Self { query: Some(T::json_schema), ..self }
-    }
-
-    fn body<T: JsonSchema>(self) -> Self {
-        Self { body: Some(SchemaGenerator::subschema_for::<T>), ..self }
-    }
-
-    fn answers<T: JsonSchema>(self, status: u16) -> Self {
-        self.with_answer(answer::<T>(status, JSON))
-    }
-
-    fn with_answer(mut self, answer: RouteAnswer) -> Self {
-        self.answers.push(answer);
-        self
-    }
-
-    fn keyed(self) -> Self {
-        Self { takes_key: true, ..self }
-    }
-}
 
 const OPEN: RouteAccess = RouteAccess::Open;
 const USER: RouteAccess = RouteAccess::Role(UserRole::User);
@@ -182,7 +80,7 @@ fn session_specs() -> Vec<RouteSpec> {
         RouteSpec { takes_event_id: true, ..events }
             .named("streamEvents", "Streams the events of an open session.")
             .query::<EventQuery>()
-            .with_answer(answer::<SessionEvent>(200, EVENTS_TYPE)),
+            .with_answer(RouteAnswer::new::<SessionEvent>(200, EVENTS_TYPE)),
         RouteSpec::get(USER, "/v1/sessions/{session_id}/socket", event_socket::open_socket)
             .named("openSocket", "Opens a WebSocket with the events of a session, for commands.")
             .query::<EventQuery>()
@@ -289,8 +187,8 @@ fn watch_specs() -> Vec<RouteSpec> {
             .answers::<HealthReport>(200),
         RouteSpec::get(OPERATOR, "/metrics", health::metrics)
             .named("metrics", "Counts, in the text format of Prometheus.")
-            .with_answer(answer::<String>(200, METRICS_TYPE)),
-        RouteSpec::get(OPEN, "/v1/openapi.json", health::document)
+            .with_answer(RouteAnswer::new::<String>(200, METRICS_TYPE)),
+        RouteSpec::get(OPEN, "/v1/openapi.json", document)
             .named("openapi", "Describes this API.")
             .answers::<Value>(200),
     ]
@@ -317,4 +215,13 @@ async fn no_route() -> Problem {
 
 async fn wrong_method() -> Problem {
     Problem::new(ProblemKind::MethodNotAllowed, "this path does not take this method")
+}
+
+/// Returns the OpenAPI document of the service.
+pub fn openapi_document() -> Value {
+    describe_routes(&all_routes())
+}
+
+async fn document() -> JsonReply<Value> {
+    JsonReply(openapi_document())
 }
