@@ -1,7 +1,9 @@
 //! House rules that no compiler checks: file sizes, opening comments, and dependencies between
-//! crates.
+//! crates and between modules.
 
+mod layers;
 mod names;
+mod rust_tokens;
 
 use std::{
     fs,
@@ -10,7 +12,7 @@ use std::{
 
 use anyhow::{Result, bail};
 
-use self::names::TypeNames;
+use self::{layers::ModuleLayers, names::TypeNames};
 use crate::{
     drawings, fuzz,
     process::{cargo_command, repository_root, run_command, run_for_output},
@@ -128,10 +130,12 @@ pub(crate) fn check_all() -> Result<()> {
 pub(crate) fn check_house_rules() -> Result<()> {
     let mut breaches = Vec::new();
     let mut type_names = TypeNames::default();
+    let mut layers = ModuleLayers::default();
     for path in tracked_files()? {
         let text = fs::read_to_string(repository_root().join(&path)).unwrap_or_default();
         if path.extension().is_some_and(|end| end == "rs") {
             type_names.add_file(&path, &text);
+            layers.add_file(&path, &text);
             breaches.extend(source_breaches(&path, &text));
             breaches.extend(forbidden_breaches(&path, &text));
         }
@@ -140,6 +144,7 @@ pub(crate) fn check_house_rules() -> Result<()> {
         }
     }
     breaches.extend(type_names.breaches());
+    breaches.extend(layers.breaches());
     if breaches.is_empty() {
         return Ok(());
     }
