@@ -4,11 +4,9 @@
 //! take, do and say. [`oauth`] signs a user in, and [`TokenCipher`] seals the tokens. Nothing here runs an action, opens a connection to a service on behalf of a
 //! plugin, or knows a database: the runtime does.
 
-mod account_service;
 mod cipher;
 pub mod definition;
 pub mod oauth;
 
-pub use account_service::AccountService;
 pub use cipher::{CipherError, TOKEN_KEY_BYTES, TokenCipher};
-pub use definition::{Action, AuthConfig, AuthType, Definition};
+pub use definition::{AccountService, Action, AuthConfig, AuthType, Definition};

@@ -4,6 +4,7 @@
 //! `${VAR}`; then each action is compiled: its rules by the policy's own engine, its request by
 //! `request`. Each mistake has its line and column (`place`).
 
+mod account_service;
 mod action;
 mod answer;
 mod auth;
@@ -23,12 +24,12 @@ use sallyport_contract::{PluginName, ToolName};
 use sallyport_policy::{ActionRules, ArgumentNames, SourceError, is_plugin_version};
 use serde_json::Value;
 
+pub use account_service::AccountService;
 pub use answer::{AnswerFailure, AnswerTemplate, PageState, ServiceAnswer};
 pub use auth::{AuthConfig, AuthType, is_safe_for_tokens};
 pub use failure::{FailureFacts, OutputGuidance, common_error_words};
 pub use request::{RequestError, RequestTemplate, ServiceRequest};
 
-use crate::AccountService;
 use file::{DefinitionFile, PluginSection};
 use place::DefinitionSource;
 use variables::VariableReader;

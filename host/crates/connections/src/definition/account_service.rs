@@ -2,7 +2,7 @@
 
 use sallyport_contract::{PluginName, Secret};
 
-use crate::{AuthConfig, AuthType};
+use super::{AuthConfig, AuthType};
 
 /// A service at which users have accounts, as a plugin signs in to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
