@@ -12,9 +12,6 @@ use std::{
 
 use super::rust_tokens::{is_word, production_tokens};
 
-/// Crates that still have circles. One that has none any more has to leave the list.
-const WITH_CIRCLES: [&str; 5] = ["model", "policy", "runtime", "sandbox", "session"];
-
 /// The folder of the crates, and how paths to their modules begin.
 const CRATES: (&str, &[&str]) = ("host/crates/", &["crate"]);
 
@@ -63,30 +60,16 @@ impl ModuleLayers {
         }
     }
 
-    /// Lists the circles, and the crates that are listed as having some and have none.
+    /// Lists the circles.
     pub(super) fn breaches(&self) -> Vec<String> {
-        self.breaches_except(&WITH_CIRCLES)
-    }
-
-    fn breaches_except(&self, with_circles: &[&str]) -> Vec<String> {
-        let mut breaches = Vec::new();
-        for (name, modules) in &self.0 {
-            if with_circles.contains(&name.as_str()) {
-                continue;
-            }
-            for circle in modules.circles() {
+        let circles = |(name, modules): (&String, &CrateModules)| {
+            let told = modules.circles().into_iter().map(|circle| {
                 let circle = circle.join(" → ");
-                breaches
-                    .push(format!("{name}: these modules import each other in a circle: {circle}"));
-            }
-        }
-        for &name in with_circles {
-            if self.0.get(name).is_none_or(|modules| modules.circles().is_empty()) {
-                breaches
-                    .push(format!("{name}: has no circle any more; take it out of WITH_CIRCLES"));
-            }
-        }
-        breaches
+                format!("{name}: these modules import each other in a circle: {circle}")
+            });
+            told.collect::<Vec<_>>()
+        };
+        self.0.iter().flat_map(circles).collect()
     }
 }
 
@@ -276,12 +259,12 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(files: &[(&str, &str)], with_circles: &[&str], want: &[&str]) {
+    fn check(files: &[(&str, &str)], want: &[&str]) {
         let mut layers = ModuleLayers::default();
         for (file, text) in files {
             layers.add_file(Path::new(&format!("host/{file}")), text);
         }
-        assert_eq!(layers.breaches_except(with_circles), want, "{files:?}");
+        assert_eq!(layers.breaches(), want, "{files:?}");
     }
 
     const CIRCLE: &str = "x: these modules import each other in a circle: a → b → a";
@@ -301,7 +284,7 @@ mod tests {
             ("crates/x/src/a.rs", "const OPEN: char = '\"'; use crate::b::B;"),
         ];
         for row in rows {
-            check(&[row, from_b, ("crates/x/src/c.rs", "")], &[], &[CIRCLE]);
+            check(&[row, from_b, ("crates/x/src/c.rs", "")], &[CIRCLE]);
         }
         let longer = [
             ("src/cli/one.rs", "use crate::cli::two::Two;"),
@@ -309,7 +292,7 @@ mod tests {
             ("src/cli/three.rs", "use super::one;"),
         ];
         let want = "cli: these modules import each other in a circle: one → two → three → one";
-        check(&longer, &[], &[want]);
+        check(&longer, &[want]);
     }
 
     #[test]
@@ -327,9 +310,9 @@ mod tests {
             "use {self::b::Other as Thing};",
             "pub use b::*;",
         ] {
-            check(&files(top), &[], &[CIRCLE]);
+            check(&files(top), &[CIRCLE]);
         }
-        check(&files("pub struct Thing;"), &[], &[]);
+        check(&files("pub struct Thing;"), &[]);
     }
 
     #[test]
@@ -351,17 +334,7 @@ mod tests {
             ("crates/x/tests/src/a.rs", "use crate::b::B;"),
         ];
         for row in rows {
-            check(&[row, from_b], &[], &[]);
+            check(&[row, from_b], &[]);
         }
-    }
-
-    #[test]
-    fn the_list_of_crates_with_circles_can_only_shrink() {
-        let files =
-            [("crates/x/src/a.rs", "use crate::b;"), ("crates/x/src/b.rs", "use crate::a;")];
-        check(&files, &["x"], &[]);
-        let want = "x: has no circle any more; take it out of WITH_CIRCLES";
-        check(&files[..1], &["x"], &[want]);
-        check(&[], &["x"], &[want]);
     }
 }

@@ -1,6 +1,10 @@
 //! The requests of the page: opening the link, reading the questions, answering one.
 
-use std::{collections::HashMap, net::SocketAddr, sync::Arc};
+use std::{
+    collections::HashMap,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
 use axum::{
     Extension, Router,
@@ -19,9 +23,12 @@ use sallyport_runtime::{
         sealed_question::AnswerWord,
     },
 };
-use sallyport_store::StoredQuestion;
+use sallyport_store::{QuestionStore, StoredQuestion};
 
-use crate::{access::LinkState, html, server::ApprovalPageState};
+use crate::{
+    access::{LinkState, PageAccess},
+    html,
+};
 
 /// Longest body of a request, in bytes: a form with a folder and a reason.
 const BODY_BYTES_MAX: usize = 16 << 10;
@@ -32,6 +39,20 @@ const CARRIER: &str = "the approval page";
 /// The address of the one who asks, in the extensions of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BrowserAddress(pub(crate) SocketAddr);
+
+/// Called with the address of the browser that opened the link.
+pub(crate) type LinkOpened = Box<dyn Fn(IpAddr) + Send + Sync>;
+
+/// What all requests share.
+pub(crate) struct ApprovalPageState {
+    pub(crate) access: PageAccess,
+    pub(crate) questions: Arc<dyn QuestionStore>,
+    /// The user whose questions are shown.
+    pub(crate) user: String,
+    /// The name of the page in requests: its address and port.
+    pub(crate) authority: String,
+    pub(crate) link_opened: LinkOpened,
+}
 
 /// A page loads nothing, runs nothing, and is shown in no other page.
 const SECURITY_HEADERS: [(HeaderName, &str); 5] = [

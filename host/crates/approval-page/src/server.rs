@@ -20,7 +20,7 @@ use tower_service::Service as _;
 use crate::{
     access::PageAccess,
     certificate::{CertificateError, PageCertificate},
-    routes::{BrowserAddress, page_router},
+    routes::{ApprovalPageState, BrowserAddress, page_router},
 };
 
 /// A browser opens a handful of connections, and new ones when they have ended.
@@ -33,9 +33,6 @@ const CONNECTION_LIMITS: HttpConnectionLimits = HttpConnectionLimits {
 /// An address that is reserved for documents. No packet is sent to it: the system only says from
 /// which of its addresses it would send one.
 const FAR_ADDRESS: (&str, u16) = ("192.0.2.1", 9);
-
-/// Called with the address of the browser that opened the link.
-pub(crate) type LinkOpened = Box<dyn Fn(IpAddr) + Send + Sync>;
 
 /// Why there is no page.
 #[derive(Debug, thiserror::Error)]
@@ -65,17 +62,6 @@ pub struct ApprovalPage {
     address: SocketAddr,
     certificate: PageCertificate,
     state: ApprovalPageState,
-}
-
-/// What all requests share.
-pub(crate) struct ApprovalPageState {
-    pub(crate) access: PageAccess,
-    pub(crate) questions: Arc<dyn QuestionStore>,
-    /// The user whose questions are shown.
-    pub(crate) user: String,
-    /// The name of the page in requests: its address and port.
-    pub(crate) authority: String,
-    pub(crate) link_opened: LinkOpened,
 }
 
 impl ApprovalPage {

@@ -10,34 +10,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
+    boxed_future::BoxFuture,
     name::ToolId,
     outcome::{CallReport, Effect},
-    principal::LOCAL_USER,
-    toolbox::BoxFuture,
+    principal::ToolCallContext,
+    user_answer::UserAnswer,
 };
-
-/// Where a call comes from.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ToolCallContext {
-    /// Unique within the session; ties the result to the model's request.
-    pub call_id: String,
-    /// The session that the call belongs to.
-    pub session_id: String,
-    /// The user on whose behalf the call is made; `None` only where the question concerns no user,
-    /// as for the examples of a rule.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user_id: Option<String>,
-    /// The conversation that the call belongs to; `None` for a single call without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation_id: Option<String>,
-}
-
-impl ToolCallContext {
-    /// The user on whose behalf the call is made: the local one unless another is named.
-    pub fn user(&self) -> &str {
-        self.user_id.as_deref().unwrap_or(LOCAL_USER)
-    }
-}
 
 /// A call as requested. Nothing about it has been checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -65,20 +43,6 @@ pub struct AdmittedCall {
     user_answer: Option<UserAnswer>,
     grant_answer: Option<Effect>,
     abandoned_effects: AbandonedEffects,
-}
-
-/// The user's answer to the question whether a call may run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum UserAnswer {
-    /// Yes, this time.
-    Once,
-    /// Yes, until the session ends.
-    Session,
-    /// Yes, and the policy has a rule for it now.
-    Always,
-    /// No.
-    Refused,
 }
 
 /// The effects of a run that was abandoned before it could report. The runner leaves them here and

@@ -8,6 +8,7 @@
 //! Suggested reading order: [`name`], [`tool`], [`call`], [`outcome`], [`toolbox`],
 //! [`services`].
 
+pub mod boxed_future;
 pub mod call;
 pub mod denial;
 pub mod fix;
@@ -29,15 +30,15 @@ pub mod text;
 pub mod tool;
 pub mod toolbox;
 pub mod trace_parent;
+pub mod user_answer;
 pub mod user_budget;
 pub mod user_role;
 
 /// The attribute of the async traits that are used as `dyn`. The traits of [`toolbox`] return a
 /// [`BoxFuture`] instead, because an admission outlives the toolbox.
 pub use async_trait::async_trait;
-pub use call::{
-    AbandonedEffects, Admission, AdmittedCall, RequestedCall, ToolCallContext, UserAnswer,
-};
+pub use boxed_future::BoxFuture;
+pub use call::{AbandonedEffects, Admission, AdmittedCall, RequestedCall};
 pub use denial::{
     ApprovalObstacle, Denial, DenialReason, DenialSubject, GrantedScope, PolicyPlace,
     RequestedScope,
@@ -53,7 +54,7 @@ pub use outcome::{
     CallFailure, CallReport, ContentPart, Effect, FailureKind, LogLevel, Outcome, ToolOutput,
 };
 pub use preview::{BodyEncoding, BodyPreview, RequestPreview};
-pub use principal::{LOCAL_USER, Principal};
+pub use principal::{LOCAL_USER, Principal, ToolCallContext};
 pub use prompt::{FilledPrompt, PromptArgument, PromptQuery, PromptRole, PromptSpec};
 pub use redact::{RedactStream, Redactor, ScanStream};
 pub use resource::{
@@ -63,9 +64,9 @@ pub use secret::Secret;
 pub use services::{DataOwner, Services};
 pub use tool::{ToolDescriptor, ToolHints};
 pub use toolbox::{
-    ApprovalAnswer, ApprovalRequest, ApprovalSubject, BoxFuture, Consent, Decision,
-    HostNameResolver, Toolbox,
+    ApprovalAnswer, ApprovalRequest, ApprovalSubject, Consent, Decision, HostNameResolver, Toolbox,
 };
 pub use trace_parent::{TraceParent, TraceParentError};
+pub use user_answer::UserAnswer;
 pub use user_budget::{BudgetMeasure, BudgetPeriod, SpentBudget, UserBudget};
 pub use user_role::{UnknownRoleError, UserRole};

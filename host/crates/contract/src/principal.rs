@@ -1,9 +1,7 @@
-//! The one on whose behalf something happens.
+//! The one on whose behalf something happens, and where a call comes from.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::ToolCallContext;
 
 /// The user of a host that serves one person, and the owner of what runs for no call, such as the
 /// set-up of a plugin.
@@ -40,5 +38,28 @@ impl Principal {
             user_id: Some(self.user.clone()),
             conversation_id: self.conversation.clone(),
         }
+    }
+}
+
+/// Where a call comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolCallContext {
+    /// Unique within the session; ties the result to the model's request.
+    pub call_id: String,
+    /// The session that the call belongs to.
+    pub session_id: String,
+    /// The user on whose behalf the call is made; `None` only where the question concerns no user,
+    /// as for the examples of a rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<String>,
+    /// The conversation that the call belongs to; `None` for a single call without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation_id: Option<String>,
+}
+
+impl ToolCallContext {
+    /// The user on whose behalf the call is made: the local one unless another is named.
+    pub fn user(&self) -> &str {
+        self.user_id.as_deref().unwrap_or(LOCAL_USER)
     }
 }

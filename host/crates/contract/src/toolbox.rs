@@ -4,12 +4,13 @@
 //! trait in this module, and the composition root supplies the implementation: a terminal, a
 //! database, or three lines in a test.
 
-use std::{future::Future, io, net::IpAddr, pin::Pin, sync::Arc};
+use std::{io, net::IpAddr, sync::Arc};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    boxed_future::BoxFuture,
     call::{Admission, RequestedCall},
     form::{FormAnswer, FormQuestion},
     grant_question::{GrantAnswer, GrantChoice, GrantQuestion, GrantScope},
@@ -17,9 +18,6 @@ use crate::{
     preview::RequestPreview,
     tool::ToolDescriptor,
 };
-
-/// A boxed future, which makes the traits here usable as trait objects.
-pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A source of tools.
 ///

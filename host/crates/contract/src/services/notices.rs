@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    call::ToolCallContext,
     name::{PluginName, ToolId},
+    principal::ToolCallContext,
 };
 
 /// Who receives a message.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::toolbox::BoxFuture;
+use crate::boxed_future::BoxFuture;
 
 /// A file of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
