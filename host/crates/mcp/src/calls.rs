@@ -14,7 +14,7 @@ use sallyport_contract::{
     ApprovalAnswer, ApprovalRequest, BoxFuture, CallFailure, CallReport, Consent, FailureKind,
     Outcome, RequestedCall, ToolCallContext, services::CallProgress,
 };
-use sallyport_runtime::{gate::Activity, services::ProgressSink};
+use sallyport_runtime::{RunLeftovers, collect_leftovers, gate::Activity, services::ProgressSink};
 use tokio::{
     runtime::Handle,
     sync::{OwnedSemaphorePermit, mpsc, oneshot},
@@ -136,6 +136,7 @@ pub(crate) struct ServedCall {
     broker: Arc<CallBroker>,
     events: mpsc::Receiver<CallEvent>,
     run: CallRun,
+    leftovers: Option<Arc<CallLeftovers>>,
     /// The report of a call that has ended.
     report: Option<Box<CallReport>>,
 }
@@ -151,10 +152,28 @@ enum CallRun {
 
 /// What a call takes up.
 pub(crate) struct CallPlace {
-    /// Held until nothing of the call is left.
+    /// Held until nothing of the call runs.
     pub(crate) permit: OwnedSemaphorePermit,
     /// The runtime of its tasks.
     pub(crate) runtime: Handle,
+    /// Takes what is left of a call that ends at once, if somebody gives that back.
+    pub(crate) leftovers: Option<Arc<CallLeftovers>>,
+}
+
+/// What is left of the call that has ended last, until its answer is on its way.
+#[derive(Debug, Default)]
+pub(crate) struct CallLeftovers(Mutex<RunLeftovers>);
+
+impl CallLeftovers {
+    /// Gives back the memory of the call that has ended.
+    pub(crate) fn give_back(&self) {
+        drop(self.replace(RunLeftovers::default()));
+    }
+
+    /// Keeps what is left of another call, and returns what was left of the one before it.
+    fn replace(&self, left: RunLeftovers) -> RunLeftovers {
+        mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), left)
+    }
 }
 
 /// What happens next in a running call.
@@ -171,7 +190,7 @@ impl ServedCall {
         requested: RequestedCall,
         place: CallPlace,
     ) -> Self {
-        let CallPlace { permit, runtime } = place;
+        let CallPlace { permit, runtime, leftovers } = place;
         let (sender, events) = mpsc::channel(EVENTS_WAITING_MAX);
         broker.calls().insert(key(&requested.context), sender);
         let run = Box::pin(async move {
@@ -180,7 +199,7 @@ impl ServedCall {
             report.unwrap_or_else(|_| lost_call_report())
         });
         let run = CallRun::Begun(run, runtime);
-        Self { requested, broker, events, run, report: None }
+        Self { requested, broker, events, run, leftovers, report: None }
     }
 
     /// The call as it was requested.
@@ -200,20 +219,26 @@ impl ServedCall {
             }
             tokio::select! {
                 Some(event) = self.events.recv() => return CallStep::Event(event),
-                report = self.run.wait() => self.report = Some(Box::new(report)),
+                report = self.run.wait(self.leftovers.as_deref()) => self.report = Some(Box::new(report)),
             }
         }
     }
 }
 
 impl CallRun {
-    /// Waits for the end, which comes once.
-    async fn wait(&mut self) -> CallReport {
+    /// Waits for the end, which comes once. What is left of a call that ends at once goes to
+    /// `leftovers`.
+    async fn wait(&mut self, leftovers: Option<&CallLeftovers>) -> CallReport {
         if let Self::Begun(run, runtime) = self {
             let mut run = mem::replace(run, Box::pin(future::pending()));
             let begun = future::poll_fn(|context| {
                 let _entered = runtime.enter();
-                Poll::Ready(run.as_mut().poll(context))
+                let Some(leftovers) = leftovers else {
+                    return Poll::Ready(run.as_mut().poll(context));
+                };
+                let (begun, left) = collect_leftovers(|| run.as_mut().poll(context));
+                drop(leftovers.replace(left));
+                Poll::Ready(begun)
             });
             let begun = begun.await;
             if let Poll::Ready(report) = begun {

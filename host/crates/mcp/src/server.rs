@@ -16,7 +16,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    calls::{CallBroker, CallPlace, ClientQuestion, ServedCall},
+    calls::{CallBroker, CallLeftovers, CallPlace, ClientQuestion, ServedCall},
     running_tasks::RunningTasks,
     tools::{OfferedTools, ToolSelection},
 };
@@ -54,6 +54,7 @@ pub struct McpServer {
     task_places: Arc<Semaphore>,
     /// Where calls run, if requests have a thread of their own.
     call_runtime: OnceLock<Handle>,
+    leftovers: Arc<CallLeftovers>,
     stop: CancellationToken,
 }
 
@@ -85,8 +86,14 @@ impl McpServer {
             tasks: RunningTasks::default(),
             task_places: Arc::new(Semaphore::new(CALLS_MAX as usize)),
             call_runtime: OnceLock::new(),
+            leftovers: Arc::default(),
             stop: CancellationToken::new(),
         }))
+    }
+
+    /// What is left of calls whose requests have a thread of their own.
+    pub(crate) fn leftovers(&self) -> &Arc<CallLeftovers> {
+        &self.leftovers
     }
 
     /// The number of tools that clients see.
@@ -154,12 +161,18 @@ impl McpServer {
         if self.stop.is_cancelled() {
             return None;
         }
-        let runtime = self.call_runtime.get().cloned().unwrap_or_else(Handle::current);
-        let place = CallPlace { permit, runtime };
+        let place = match self.call_runtime.get() {
+            Some(runtime) => {
+                let leftovers = Some(Arc::clone(&self.leftovers));
+                CallPlace { permit, runtime: runtime.clone(), leftovers }
+            }
+            None => CallPlace { permit, runtime: Handle::current(), leftovers: None },
+        };
         Some(ServedCall::start(run, Arc::clone(&self.broker), requested, place))
     }
 
-    /// Has calls run in another runtime than their requests, which have one thread.
+    /// Has calls run in another runtime than their requests, which have one thread. That thread gives
+    /// back what is left of the calls.
     pub(crate) fn set_call_runtime(&self, runtime: Handle) {
         // A server serves one connection over standard input and output.
         let _ = self.call_runtime.set(runtime);

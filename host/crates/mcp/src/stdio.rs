@@ -110,14 +110,15 @@ fn run_on_own_thread(
 /// No thread waits for the client if it has connected pipes, or sockets, which clients in Node.js give
 /// to their servers.
 async fn serve_client(connection: McpConnection, end: TransportEnd, closing: CancellationToken) {
+    let leftovers = Arc::clone(connection.server().leftovers());
     match open_sockets() {
         Ok((input, output)) => {
-            let transport = LineTransport::new(input, output, end);
+            let transport = LineTransport::new(input, output, end, leftovers);
             serve_transport(connection, transport, closing).await;
         }
         Err(_) => {
             let (input, output) = stdio_pipes();
-            let transport = LineTransport::new(input, output, end);
+            let transport = LineTransport::new(input, output, end, leftovers);
             serve_transport(connection, transport, closing).await;
         }
     }

@@ -31,6 +31,8 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
+use crate::calls::CallLeftovers;
+
 /// Longest message in bytes: the most arguments that a call takes, each byte of them escaped.
 const MESSAGE_BYTES_MAX: usize = 8 << 20;
 
@@ -61,6 +63,8 @@ pub(crate) struct LineTransport<R, W> {
     /// needs meanwhile.
     looks_until: Option<Instant>,
     has_processors: bool,
+    /// Is given back as soon as the answer is on its way.
+    leftovers: Arc<CallLeftovers>,
     end: TransportEnd,
 }
 
@@ -94,7 +98,12 @@ impl TransportEnd {
 
 impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
     /// Reads from `input` and writes to `output`. `end` tells when either has ended.
-    pub(crate) fn new(input: R, output: W, end: TransportEnd) -> Self {
+    pub(crate) fn new(
+        input: R,
+        output: W,
+        end: TransportEnd,
+        leftovers: Arc<CallLeftovers>,
+    ) -> Self {
         Self {
             lines: BoundedLines::new(input, MESSAGE_BYTES_MAX),
             output: Arc::new(Mutex::new(output)),
@@ -104,6 +113,7 @@ impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
             has_begun: false,
             looks_until: None,
             has_processors: thread::available_parallelism().is_ok_and(|number| number.get() > 1),
+            leftovers,
             end,
         }
     }
@@ -117,6 +127,10 @@ where
     /// Waits for a line. For a moment after an answer, it looks for it without sleeping.
     async fn read_line(&mut self) -> LineEnd {
         let looks_until = self.looks_until.filter(|_| self.waiting.is_empty());
+        if self.waiting.is_empty() {
+            // A call that was cancelled gets no answer.
+            self.leftovers.give_back();
+        }
         let mut reading = pin!(self.lines.read_line());
         while looks_until.is_some_and(|until| Instant::now() < until) {
             tokio::select! {
@@ -226,8 +240,9 @@ where
             Arc::clone(&self.unread)
         });
         let sending = LineSending::begin(&self.output, &message);
-        if unread.is_some() && self.has_processors {
-            self.looks_until = Some(Instant::now() + LOOK_TIME);
+        if unread.is_some() {
+            self.leftovers.give_back();
+            self.looks_until = self.has_processors.then(|| Instant::now() + LOOK_TIME);
         }
         let end = self.end.clone();
         async move {
@@ -378,7 +393,8 @@ mod tests {
             ))
         };
         let (output, _reader) = tokio::io::duplex(1);
-        let mut transport = LineTransport::new(tokio::io::empty(), output, TransportEnd::default());
+        let mut transport =
+            LineTransport::new(tokio::io::empty(), output, TransportEnd::default(), Arc::default());
         transport.has_begun = true;
         let mut answers = Vec::new();
         for id in 0..REQUESTS_WAITING_MAX {
@@ -396,7 +412,8 @@ mod tests {
     #[tokio::test]
     async fn a_message_of_which_the_output_takes_a_part_at_once_stays_whole() {
         let (output, mut reader) = tokio::io::duplex(7);
-        let mut transport = LineTransport::new(tokio::io::empty(), output, TransportEnd::default());
+        let mut transport =
+            LineTransport::new(tokio::io::empty(), output, TransportEnd::default(), Arc::default());
         let answer = |id| {
             let error = ErrorData::internal_error("an answer", None);
             TxJsonRpcMessage::<RoleServer>::error(error, Some(RequestId::Number(id)))

@@ -72,4 +72,5 @@ pub use host::{Host, HostError, HostOptions, HostShutdownReport};
 pub use notice::{HostNotice, NoticeSink};
 pub use observer::RunObserver;
 pub use sallyport_mcp_client::lines as bounded_lines;
+pub use sallyport_sandbox::{RunLeftovers, collect_leftovers};
 pub use session::HostSession;

@@ -20,7 +20,7 @@ use tokio::{sync::Notify, time::timeout};
 
 use crate::{
     authorizer::HostCallAuthorizer, capability::SharedPluginState, grant::FixedGrantParts,
-    linked_plugin::LinkedPlugin, mutex::lock_mutex, pooled_plugin::PooledPlugin,
+    leftovers, linked_plugin::LinkedPlugin, mutex::lock_mutex, pooled_plugin::PooledPlugin,
     run::GuestInstance, run_context::RunContext,
 };
 
@@ -102,7 +102,8 @@ impl PreparedInstances {
         if wanted == 0 || !state.is_served && !may_begin {
             let unwanted = mem::take(&mut state.waiting);
             drop(state);
-            drop((unwanted, used));
+            drop(unwanted);
+            leftovers::drop_or_collect(used);
             return;
         }
         let surplus = state.keep_spent(used, wanted);
