@@ -1,6 +1,12 @@
 //! The memory pool: guests use the same memory one after another, and none sees what another left.
 
-use std::time::Duration;
+use std::{
+    future::{self, Future},
+    pin::pin,
+    time::Duration,
+};
+
+use sallyport_sandbox::collect_leftovers;
 
 use crate::support::{
     living::{Living, told},
@@ -50,6 +56,22 @@ fn what_a_guest_leaves_in_memory_is_gone_for_the_next_one() {
     };
     assert!(living.wait(cut).is_err(), "it came to an end");
     assert_eq!(living.steps(&["count", "find-dirt 48"]), clean, "after a cancelled call");
+}
+
+#[test]
+fn what_is_left_of_a_call_goes_to_the_one_who_collects_it() {
+    let living = pooled("");
+    for _ in 0..3 {
+        let mut call = pin!(living.begin("s", &["dirty 1", "count"]));
+        let (report, left) = living.wait(future::poll_fn(|context| {
+            let (polled, left) = collect_leftovers(|| call.as_mut().poll(context));
+            polled.map(|report| (report, left))
+        }));
+        assert_eq!(report.outcome.as_str(), "completed", "{report:?}");
+        assert_eq!(format!("{left:?}"), "RunLeftovers { instances: 1 }");
+        // It is not used again, whether or not it is given back already.
+        assert_eq!(living.steps(&["count", "find-dirt 48"]), ["1", "0"].map(str::to_owned));
+    }
 }
 
 #[test]
