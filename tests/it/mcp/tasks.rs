@@ -153,6 +153,8 @@ fn a_task_that_was_cut_off_says_so_and_is_not_made_again() {
         let ended = reached(&mut other, &task["taskId"], "failed");
         let message = ended["error"]["message"].as_str().unwrap();
         assert!(message.contains("was not made again"), "{ended}");
+        // The end of a program that was not killed is stored, and not only concluded.
+        assert_eq!(ended["lastUpdatedAt"] == ended["createdAt"], is_killed, "{ended}");
         assert_eq!(other.close(), 0);
         let cancelled = ("echo".to_owned(), "cancelled".to_owned());
         // A killed program leaves no record of the end.

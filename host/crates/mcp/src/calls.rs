@@ -170,9 +170,32 @@ impl CallLeftovers {
         drop(self.replace(RunLeftovers::default()));
     }
 
+    /// Gives it back when the request ends, unless its answer is on its way by then.
+    pub(crate) fn guard(self: &Arc<Self>) -> LeftoversGuard {
+        LeftoversGuard(Some(Arc::clone(self)))
+    }
+
     /// Keeps what is left of another call, and returns what was left of the one before it.
     fn replace(&self, left: RunLeftovers) -> RunLeftovers {
         mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), left)
+    }
+}
+
+/// Gives back what is left of a call whose request is dropped.
+pub(crate) struct LeftoversGuard(Option<Arc<CallLeftovers>>);
+
+impl LeftoversGuard {
+    /// Leaves that to the one who sends the answer.
+    pub(crate) fn disarm(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for LeftoversGuard {
+    fn drop(&mut self) {
+        if let Some(leftovers) = &self.0 {
+            leftovers.give_back();
+        }
     }
 }
 

@@ -129,16 +129,19 @@ impl McpConnection {
             None => self.server.start_call(self.requested_call(tool, &request)),
         };
         let Some(call) = call else { return Ok(busy_result().into()) };
-        match self.drive_or_keep(call, tool, context).await {
-            CallEnd::Task(created) => Ok(CallToolResponse::Task(created)),
-            CallEnd::Turn(CallTurn::NeedsInput(result)) => Ok(result.into()),
+        let leftovers = self.server.leftovers().guard();
+        let response = match self.drive_or_keep(call, tool, context).await {
+            CallEnd::Task(created) => CallToolResponse::Task(created),
+            CallEnd::Turn(CallTurn::NeedsInput(result)) => result.into(),
             CallEnd::Turn(CallTurn::Finished(report)) => {
                 record_end(&report.outcome);
                 self.send_log(&report, tool, context).await;
                 self.report_command(&report);
-                Ok(call_result::result_from_report(&report, tool).into())
+                call_result::result_from_report(&report, tool).into()
             }
-        }
+        };
+        leftovers.disarm();
+        Ok(response)
     }
 
     /// Accompanies a call as below. One that takes long becomes a task, if the client knows tasks.

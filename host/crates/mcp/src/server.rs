@@ -161,14 +161,14 @@ impl McpServer {
         if self.stop.is_cancelled() {
             return None;
         }
-        let place = match self.call_runtime.get() {
-            Some(runtime) => {
-                let leftovers = Some(Arc::clone(&self.leftovers));
-                CallPlace { permit, runtime: runtime.clone(), leftovers }
-            }
-            None => CallPlace { permit, runtime: Handle::current(), leftovers: None },
-        };
+        let leftovers = self.call_runtime.get().map(|_| Arc::clone(&self.leftovers));
+        let place = CallPlace { permit, runtime: self.call_runtime(), leftovers };
         Some(ServedCall::start(run, Arc::clone(&self.broker), requested, place))
+    }
+
+    /// Where calls run, and what outlives a request.
+    pub(crate) fn call_runtime(&self) -> Handle {
+        self.call_runtime.get().cloned().unwrap_or_else(Handle::current)
     }
 
     /// Has calls run in another runtime than their requests, which have one thread. That thread gives

@@ -60,7 +60,7 @@ pub async fn serve_stdio(server: Arc<McpServer>, stop: impl Future<Output = ()>)
     let abandoned = CancellationToken::new();
     let serving = serve_client(connection, end.clone(), closing.clone());
     let serving = abandoned.clone().run_until_cancelled_owned(serving).map(drop);
-    let mut serving = match run_on_own_thread(serving) {
+    let mut serving = match run_on_own_thread(serving).await {
         Ok(serving) => serving,
         Err(error) => return ConnectionEnd::NotStarted(error),
     };
@@ -93,17 +93,24 @@ pub async fn serve_stdio(server: Arc<McpServer>, stop: impl Future<Output = ()>)
 /// # Errors
 ///
 /// The system allows no more threads or files.
-fn run_on_own_thread(
+async fn run_on_own_thread(
     work: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<oneshot::Receiver<()>> {
-    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let (started, starting) = oneshot::channel();
     let (done, ended) = oneshot::channel();
     thread::Builder::new().name("mcp-client".to_owned()).spawn(move || {
+        let runtime = match runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => return drop(started.send(Err(error))),
+        };
+        let _ = started.send(Ok(()));
         runtime.block_on(work);
         // A read of a terminal or a file may never end.
         runtime.shutdown_background();
         let _ = done.send(());
     })?;
+    let lost = || Err(io::Error::other("the thread ended before it began"));
+    starting.await.unwrap_or_else(|_| lost())?;
     Ok(ended)
 }
 

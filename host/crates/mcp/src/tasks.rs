@@ -91,7 +91,9 @@ pub(crate) async fn begin_task(
     }
     let cancel = server.tasks().begin(task.clone());
     let stored = StoredTask { task, updated_ms: created_ms, state: TaskState::Running };
-    tokio::spawn(run_task(Arc::clone(server), id, long, (cancel, place)));
+    // It outlives its request, whose runtime may end with the client.
+    let run = run_task(Arc::clone(server), id, long, (cancel, place));
+    server.call_runtime().spawn(run);
     Ok(CreateTaskResult::new(wire_task(&stored, None)))
 }
 

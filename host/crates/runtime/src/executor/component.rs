@@ -112,6 +112,10 @@ impl PluginExecutor for LazyComponent {
         call: Arc<AdmittedCall>,
     ) -> BoxFuture<'a, CallReport> {
         Box::pin(async move {
+            if self.plugin.get().is_none() {
+                // It may have to be compiled, so a caller whose thread has other work goes on.
+                tokio::task::yield_now().await;
+            }
             match self.get_or_prepare(authorizer) {
                 Ok(plugin) => plugin.call(call).await,
                 Err(failure) => Outcome::Failed(failure).into(),

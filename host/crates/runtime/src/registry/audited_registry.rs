@@ -198,14 +198,10 @@ impl AuditedRegistry {
         decision
     }
 
-    /// After a failure, retries the write and waits for it. A busy disk that is thousands of
-    /// records behind is waited for as well.
+    /// After a failure, the write is tried again and waited for, and so is a busy disk that is
+    /// thousands of records behind.
     async fn write_record(&self, record: AuditRecord) -> Result<(), AuditError> {
-        if self.is_failing() {
-            with_write_timeout(self.log.commit(record)).await
-        } else {
-            with_write_timeout(self.log.append_when_possible(record)).await
-        }
+        with_write_timeout(self.log.append_when_possible(record)).await
     }
 
     /// Waits until the decision on a call is on disk, if the call could change or leak anything.

@@ -149,17 +149,26 @@ impl AuditLog {
             .enqueue_item(WriteQueueItem { record: Some(record.into()), on_durable: None }, true)
     }
 
-    /// Accepts a record as [`append`](Self::append) does. If too many are waiting, it first waits
-    /// until those are on the disk.
+    /// Accepts a record as soon as that is possible: after a failure, it makes the thread try again,
+    /// and if too many records are waiting, it waits until those are on the disk.
     ///
     /// # Errors
     ///
-    /// An earlier record could not be written. The record is not accepted then.
+    /// The audit cannot be written. The record is not accepted then.
     pub async fn append_when_possible(&self, record: AuditRecord) -> Result<(), AuditError> {
-        if self.shared.lock_state().is_full() {
+        let must_wait = {
+            let state = self.shared.lock_state();
+            state.has_failed() || state.is_full()
+        };
+        if must_wait {
             self.wait_until_durable().await?;
         }
-        self.append(record)
+        if let Some(failure) = self.failure() {
+            return Err(failure);
+        }
+        // Not bounded: all who have waited may enter, and those are no more than calls that run.
+        let item = WriteQueueItem { record: Some(record.into()), on_durable: None };
+        self.shared.enqueue_item(item, false)
     }
 
     /// Accepts the record of something that has already happened, and keeps it until it can be
@@ -315,10 +324,14 @@ impl SharedWriteQueue {
         if state.has_ended {
             return Err(AuditError::Ended);
         }
+        let is_awaited = item.on_durable.is_some();
         if is_bounded && state.is_full() {
+            // After a failure, only a caller who waits makes the thread try again, and this one would.
+            state.is_retried |= is_awaited;
+            drop(state);
+            self.work.notify_one();
             return Err(AuditError::QueueFull { records_max: QUEUE_RECORDS_MAX });
         }
-        let is_awaited = item.on_durable.is_some();
         state.unwritten += u64::from(item.record.is_some());
         state.queue.push_back(item);
         state.is_urgent |= is_awaited;

@@ -181,6 +181,32 @@ fn a_record_was_refused_because_the_disk_was_busy_for_a_moment() {
     assert_eq!(fixture.problems(), [""; 0]);
 }
 
+/// Whoever would have waited was refused before the thread was asked to try again.
+#[test]
+fn a_failure_with_a_full_queue_was_never_tried_again() {
+    let fixture = Fixture::sqlite();
+    let log = fixture.log();
+    wait(log.commit(record(1))).unwrap();
+    let head = fixture.path().join("audit.head");
+    let fail_with_full_queue = || {
+        fs::remove_file(&head).unwrap();
+        fs::create_dir(&head).unwrap();
+        assert!(wait(log.commit(record(2))).is_err());
+        (0..4096).for_each(|number| log.append_completed(record(number)));
+        assert!(wait(log.append_when_possible(record(3))).is_err());
+        fs::remove_dir(&head).unwrap();
+    };
+    fail_with_full_queue();
+    wait(log.append_when_possible(record(4))).unwrap();
+    log.flush(PATIENCE).unwrap();
+    fail_with_full_queue();
+    while let Err(error) = log.commit_within(record(5), PATIENCE) {
+        assert!(matches!(error, AuditError::QueueFull { .. }), "{error}");
+        thread::yield_now();
+    }
+    assert_eq!((fixture.verify().records, fixture.problems()), (3 + 2 * 4096, vec![]));
+}
+
 #[test]
 fn many_threads_and_logs_make_one_chain() {
     const LOGS: u64 = 4;
