@@ -29,6 +29,13 @@ class ToolsTest(InterpreterTest):
         failed = self.call("execute", {"code": "1 / 0", "dependencies": []})
         self.assertIn("ZeroDivisionError", failed["exception"])
 
+    def test_code_that_replaces_parts_of_json_is_answered(self) -> None:
+        self.addCleanup(self.session.reset)
+        for part in "json.dumps", "json.loads", "json.JSONEncoder", "json.encoder":
+            code = f"import json; {part} = None; [1, 'a']"
+            answer = tools.call(self.session, "execute", f'{{"code": "{code}"}}')
+            self.assertIn('"result": [1, "a"]', answer)
+
     def test_a_reset_says_what_it_did(self) -> None:
         self.call("execute", {"code": "x = 1"})
         done = "variables, imports and packages are forgotten"

@@ -10,10 +10,9 @@ from interpreter.output import bounded
 EXCEPTION_BYTES_MAX = 16 * 1024
 """The whole way through some deep calls; of longer ones both ends are told."""
 
-NAME_FORMAT = "<call {}>"
-"""The file name of code in tracebacks, by the number of its call."""
+NAME_START = "<call "
+"""The file name of code in tracebacks; the number of its call follows."""
 
-_NAME_START = NAME_FORMAT.partition("{")[0]
 _OWN_FOLDER = os.path.dirname(__file__) + "/"
 _MACHINERY = "<frozen importlib"
 
@@ -53,7 +52,7 @@ def _parts(shown: traceback.TracebackException) -> Iterator[traceback.TracebackE
 def _leave_out_own_frames(part: traceback.TracebackException) -> None:
     """What comes before the first line of the code called it and tells its author nothing."""
     names = [frame.filename for frame in part.stack or ()]
-    begin = next((i for i, name in enumerate(names) if name.startswith(_NAME_START)), len(names))
+    begin = next((i for i, name in enumerate(names) if name.startswith(NAME_START)), len(names))
     kept = [frame for frame in list(part.stack or ())[begin:] if not _is_own(frame.filename)]
     part.stack = traceback.StackSummary.from_list(kept) if kept else None
 

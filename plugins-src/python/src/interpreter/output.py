@@ -3,6 +3,8 @@
 import io
 import os
 import sys
+from io import StringIO
+from typing import TextIO
 
 STDOUT_BYTES_MAX = 64 * 1024
 """What a model can take in at once; more is better written to a file."""
@@ -12,6 +14,8 @@ STDERR_BYTES_MAX = 16 * 1024
 
 TAIL_SHARE = 4
 """One part in so many is kept of the end, where programs say what came of it."""
+
+_set_in_sys = vars(sys).update
 
 
 class Bounded(io.BufferedIOBase):
@@ -45,6 +49,8 @@ class Bounded(io.BufferedIOBase):
 
     def take(self) -> str:
         """Returns what was kept, and begins anew."""
+        if not self._written:
+            return ""
         left_out = self._written - len(self._head) - len(self._tail)
         mark = f"\n… {left_out} bytes are left out here …\n".encode() if left_out else b""
         text = (self._head + mark + self._tail).decode("utf-8", "replace")
@@ -88,12 +94,17 @@ class Output:
     def __init__(self) -> None:
         self._stdout, self._stderr = Bounded(STDOUT_BYTES_MAX), Bounded(STDERR_BYTES_MAX)
         self._streams = Stream(self._stdout, "<stdout>"), Stream(self._stderr, "<stderr>")
+        stdout, stderr = self._streams
+        self._names: dict[str, TextIO] = {
+            "stdout": stdout, "__stdout__": stdout, "stderr": stderr, "__stderr__": stderr,
+        }  # fmt: skip
         self._by_descriptor = {1: self._stdout, 2: self._stderr}
 
     def install(self) -> None:
         """Puts the streams in place, whatever stands there. Nobody answers at standard input."""
-        sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__ = self._streams
-        sys.stdin = sys.__stdin__ = io.StringIO()
+        names = self._names
+        names["stdin"] = names["__stdin__"] = StringIO()
+        _set_in_sys(names)
 
     def take(self) -> tuple[str, str]:
         """Returns what was written to standard output and to standard error since the last time."""

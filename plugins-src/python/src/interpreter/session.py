@@ -1,39 +1,44 @@
 """The interpreter of one conversation: code comes in, what came of it goes out, variables stay."""
 
-import ast
+import builtins
+import contextlib
 import gc
 import linecache
-import os
 import random
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from types import CodeType, ModuleType
+from os import F_OK, access, chdir
+from types import ModuleType
 
-from interpreter import complaint, shelf, value
+from interpreter import complaint, shelf
 from interpreter.baseline import Baseline
+from interpreter.compiling import compiled
 from interpreter.output import Output
 from interpreter.packages import Index, Packages
 from interpreter.shelf import Shelf
+from interpreter.value import as_json
 
 SOURCES_MAX = 200
 """Calls whose lines are kept for tracebacks; functions of older ones lose them there."""
 
 _MAIN = "__main__"
 
+_seed = super(random.Random, random._inst).seed
+"""What `random.seed` does in the end, without its way there."""
 
-@dataclass
+
 class Outcome:
     """What came of running code."""
 
-    stdout: str = ""
-    stderr: str = ""
-    result: str = "null"
-    notes: list[str] = field(default_factory=list)
-    exception: str | None = None
-    ended: int | None = None
-    fresh: bool = False
-    missing: list[str] = field(default_factory=list)
+    __slots__ = "ended", "exception", "fresh", "missing", "notes", "result", "stderr", "stdout"
+
+    def __init__(self, missing: list[str], fresh: bool) -> None:
+        self.stdout = self.stderr = ""
+        self.result = "null"
+        self.notes: list[str] | None = None
+        self.exception: str | None = None
+        self.ended: int | None = None
+        self.missing, self.fresh = missing, fresh
 
 
 class Session:
@@ -47,7 +52,7 @@ class Session:
         # The limit is there for servers that read digits of strangers; here a call has its time.
         sys.set_int_max_str_digits(0)
         self._baseline = Baseline()
-        self._main = _new_main()
+        self._begin()
         gc.collect()
         gc.freeze()
 
@@ -56,9 +61,12 @@ class Session:
 
         Raises a refusal where a dependency cannot be had; the code has not run then.
         """
-        self._wake()
-        missing = self._packages.install([self._packages.pin(text) for text in dependencies])
-        outcome = Outcome(missing=missing, fresh=self._is_fresh)
+        if not self._is_awake:
+            self._wake()
+        missing: list[str] = []
+        if dependencies:
+            missing = self._packages.install([self._packages.pin(text) for text in dependencies])
+        outcome = Outcome(missing, self._is_fresh)
         self._is_fresh = False
         self._calls += 1
         self._output.install()
@@ -68,61 +76,51 @@ class Session:
 
     def reset(self) -> None:
         """Forgets variables, imports and packages. Files stay."""
-        self._wake()
+        if not self._is_awake:
+            self._wake()
         self._baseline.restore()
         self._packages.clear()
         linecache.cache.clear()
-        self._main, self._is_fresh = _new_main(), True
+        self._begin()
+        self._is_fresh = True
         self._go_home()
 
     def _wake(self) -> None:
         """What a build can know of folders and chance is not true where the component runs."""
-        if self._is_awake:
-            return
         self._is_awake = True
-        random.seed()
+        _seed()
         self._go_home()
 
     def _go_home(self) -> None:
         """Without a folder the code runs too; opening a file then says that there is none."""
-        if os.path.isdir(self._folder):
-            os.chdir(self._folder)
+        # An exception would cost more than the question.
+        if access(self._folder, F_OK):
+            with contextlib.suppress(OSError):
+                chdir(self._folder)
+
+    def _begin(self) -> None:
+        """A real module, since `pickle`, `dataclasses` and others look a class up in its module."""
+        self._main = sys.modules[_MAIN] = ModuleType(_MAIN)
+        self._variables = vars(self._main)
+        # The first code would put them there.
+        self._variables["__builtins__"] = vars(builtins)
 
     def _run(self, code: str, outcome: Outcome) -> None:
         try:
-            outcome.result, outcome.notes = value.as_json(self._value_of(code))
+            name = f"<call {self._calls}>"
+            linecache.cache[name] = len(code), None, code.splitlines(True), name
+            if self._calls > SOURCES_MAX:
+                linecache.cache.pop(f"<call {self._calls - SOURCES_MAX}>", None)
+            body, last = compiled(code, name)
+            variables = self._variables
+            if body is not None:
+                exec(body, variables)
+            if last is not None:
+                outcome.result, outcome.notes = as_json(eval(last, variables))
         except SystemExit as end:
             outcome.ended = _status(end.code)
         except BaseException as error:  # Whatever it is, it is an answer and no end of the plugin.
             outcome.exception = complaint.told(error)
-
-    def _value_of(self, code: str) -> object:
-        """Runs code and returns the value of its last line if that is an expression."""
-        name = complaint.NAME_FORMAT.format(self._calls)
-        self._keep_source(name, code)
-        body, last = _split(code, name)
-        exec(body, vars(self._main))
-        return None if last is None else eval(last, vars(self._main))
-
-    def _keep_source(self, name: str, code: str) -> None:
-        linecache.cache[name] = len(code), None, code.splitlines(keepends=True), name
-        linecache.cache.pop(complaint.NAME_FORMAT.format(self._calls - SOURCES_MAX), None)
-
-
-def _new_main() -> ModuleType:
-    """A real module, since `pickle`, `dataclasses` and others look a class up in its module."""
-    main = ModuleType(_MAIN)
-    sys.modules[_MAIN] = main
-    return main
-
-
-def _split(code: str, name: str) -> tuple[CodeType, CodeType | None]:
-    tree = ast.parse(code, name)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    body = compile(tree, name, "exec", dont_inherit=True)
-    if not isinstance(last, ast.Expr):
-        return body, None
-    return body, compile(ast.Expression(last.value), name, "eval", dont_inherit=True)
 
 
 def _status(code: object) -> int:

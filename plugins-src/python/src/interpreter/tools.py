@@ -104,36 +104,48 @@ def call(session: Session, name: str, arguments: str) -> str:
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    given = json.loads(text)
+    try:
+        given, end = _SCAN(text, 0)
+    except StopIteration:
+        end = -1
+    if end != len(text):
+        given = _DECODER.decode(text)
     if not isinstance(given, dict):
         raise invalid("the arguments are not an object")
     return given
 
 
 def _execute(session: Session, given: dict[str, Any]) -> str:
-    code, dependencies = given.get("code"), given.get("dependencies") or []
+    code, dependencies = given.get("code"), given.get("dependencies") or ()
     if not isinstance(code, str):
         raise invalid("argument `code`: it has to be a text")
-    if not isinstance(dependencies, list):
+    if dependencies and not isinstance(dependencies, list):
         raise invalid("argument `dependencies`: it has to be a list")
     return _data(session.execute(code, dependencies))
 
 
 def _data(outcome: Outcome) -> str:
     """Only the first three are always there: what says nothing costs a model time to read."""
-    rest = {
-        "notes": outcome.notes or None,
-        "exception": outcome.exception,
-        "ended": outcome.ended,
-        "fresh": outcome.fresh or None,
-        "missing": outcome.missing or None,
-    }
-    head = {"stdout": outcome.stdout, "stderr": outcome.stderr}
-    tail = {name: value for name, value in rest.items() if value is not None}
     # The result is JSON already.
-    parts = _members(head), f'"result": {outcome.result}', _members(tail)
-    return "{" + ", ".join(part for part in parts if part) + "}"
+    data = (
+        f'{{"stdout": {_QUOTE(outcome.stdout)}, "stderr": {_QUOTE(outcome.stderr)}, '
+        f'"result": {outcome.result}'
+    )
+    if outcome.notes:
+        data += f', "notes": {_ENCODE(outcome.notes)}'
+    if outcome.exception is not None:
+        data += f', "exception": {_QUOTE(outcome.exception)}'
+    if outcome.ended is not None:
+        data += f', "ended": {outcome.ended}'
+    if outcome.fresh:
+        data += ', "fresh": true'
+    if outcome.missing:
+        data += f', "missing": {_ENCODE(outcome.missing)}'
+    return data + "}"
 
 
-def _members(values: dict[str, Any]) -> str:
-    return json.dumps(values, ensure_ascii=False)[1:-1]
+_DECODER = json.JSONDecoder()
+_SCAN = _DECODER.scan_once
+_ENCODE = json.JSONEncoder(ensure_ascii=False).encode
+_QUOTE = json.encoder.encode_basestring
+"""What `json` does with a text, without its ways there."""

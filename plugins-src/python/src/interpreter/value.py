@@ -8,7 +8,8 @@ from datetime import date, time
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from json import dumps
+from json import JSONEncoder
+from json.encoder import encode_basestring
 from math import isfinite
 from pathlib import PurePath
 from typing import Any
@@ -26,6 +27,9 @@ NOTES_MAX = 20
 EXACT_INTEGER_MAX = 2**53
 """The largest integer up to which every reader of JSON keeps all digits."""
 
+SHORT_CHARS_MAX = RESULT_BYTES_MAX // 8
+"""A text that fits whatever its characters are; the longest is six bytes in JSON."""
+
 _DIGITS_PER_BIT = 0.302
 _NAME_CHARS_MAX = 80
 _DICT_VIEWS: tuple[type, ...] = type({}.keys()), type({}.values()), type({}.items())
@@ -35,13 +39,20 @@ _TEXTS = (Decimal, Fraction, UUID, PurePath)
 
 def as_json(value: object) -> tuple[str, list[str]]:
     """Returns a value as a JSON text, and what is to be known about how it was written."""
+    kind = type(value)
+    if kind is int and -EXACT_INTEGER_MAX <= value <= EXACT_INTEGER_MAX:
+        return f"{value}", []
+    if value is None:
+        return "null", []
+    if kind is str and len(value) <= SHORT_CHARS_MAX and value.isascii():
+        return encode_basestring(value), []
     form = _Form()
     try:
         written = form.write(value, 0)
-        return dumps(written, ensure_ascii=False, allow_nan=False), form.notes
+        return _ENCODE(written), form.notes
     except BaseException as error:  # Methods of the value run here, and may do anything.
         failed = f"{_name(value)}: its value cannot be shown: {type(error).__name__}"
-        return dumps(failed), [f"{_name(value)} as a remark"]
+        return _ENCODE(failed), [f"{_name(value)} as a remark"]
 
 
 class _Alike(Exception):
@@ -60,6 +71,9 @@ class _Form:
         if level > LEVELS_MAX:
             return self._cut(f"cut below {LEVELS_MAX} levels")
         self._bytes_left -= 4
+        write = _WRITERS_BY_TYPE.get(type(value))
+        if write is not None:
+            return write(self, value, level)
         for types, write in _WRITERS:
             if isinstance(value, types):
                 return write(self, value, level)
@@ -179,7 +193,7 @@ class _Form:
         self.note("keys as text")
         form = _Form()
         written = form.write(key, LEVELS_MAX - 1)
-        return written if isinstance(written, str) else dumps(written, ensure_ascii=False)
+        return written if isinstance(written, str) else _ENCODE_KEY(written)
 
     def _text(self, text: str) -> str:
         clean = text.encode("utf-8", "backslashreplace").decode()
@@ -218,6 +232,21 @@ _WRITERS: tuple[tuple[Any, Callable[[_Form, Any, int], Any]], ...] = (
     ((date, time), _Form.moment),
 )
 
+_WRITERS_BY_TYPE: dict[type, Callable[[_Form, Any, int], Any]] = {
+    type(None): _Form.plain,
+    bool: _Form.plain,
+    int: _Form.integer,
+    float: _Form.real,
+    str: _Form.text,
+    list: _Form.sequence,
+    dict: _Form.mapping,
+    tuple: _Form.listed,
+}
+"""The most frequent ones again, to be found at once."""
+
+_ENCODE = JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_ENCODE_KEY = JSONEncoder(ensure_ascii=False).encode
+
 
 def _sorted(values: Iterable[Any]) -> Iterable[Any]:
     """A set has no order of its own; sorted it can at least be compared."""
@@ -230,7 +259,7 @@ def _sorted(values: Iterable[Any]) -> Iterable[Any]:
 
 
 def _size(text: str) -> int:
-    return len(dumps(text, ensure_ascii=False).encode())
+    return len(encode_basestring(text).encode())
 
 
 def _name(value: object) -> str:
