@@ -1,115 +1,93 @@
-"""The plugin as the host sees it: the interpreter, in the words of the plugin contract.
+"""How the component is built: what is in memory at the end is what every instance begins with.
 
-All that stands outside the functions runs when the component is built; what is in memory then is
-what every instance begins with.
+The runtime of `componentize-py` imports this module, then it looks up what it needs of the plugin.
 """
 
+import builtins
+import gc
 import json
-import os
+import random
 import sys
+from types import ModuleType
+from typing import Any
 
-from componentize_py_types import Err
-from wit_world import exports
-from wit_world.imports import packages, types
+# Some are named here only so that they are not among those which each call runs through.
+from wit_world import exports  # noqa: F401
 
-from interpreter import library, loop, shelf, tools
-from interpreter.output import Output
-from interpreter.packages import Index
-from interpreter.refusal import Kind, Refusal
-from interpreter.session import Session
+from interpreter import baseline, image, library, loop, packages, shelf  # noqa: F401
 
 _LIBRARY_FOLDER = "/python"
 """Where `componentize-py` has the standard library while it builds."""
 
-_WORK_FOLDER = "/sandbox"
-"""Where the policy mounts the temporary file system of the conversation."""
+_MODULES = (
+    "interpreter.output", "interpreter.complaint", "interpreter.value", "interpreter.compiling",
+    "interpreter.session", "interpreter.tools", "plugin",
+)  # fmt: skip
+"""What each call runs through."""
 
-_TOOL_ERRORS = {
-    Kind.INVALID_ARGUMENTS: types.ToolError_InvalidArguments,
-    Kind.NOT_FOUND: types.ToolError_NotFound,
-    Kind.DENIED: types.ToolError_Denied,
-    Kind.UNAVAILABLE: types.ToolError_Unavailable,
-    Kind.FAILED: types.ToolError_Failed,
-}
+_OWN = "app", "interpreter", "plugin", "wit_world", "componentize_py_types"
+"""The packages that the plugin is made of. The code may have modules of these names."""
 
-_FETCH_ERRORS = {
-    packages.Error_Denied: Kind.DENIED,
-    packages.Error_NotFound: Kind.NOT_FOUND,
-    packages.Error_Unavailable: Kind.UNAVAILABLE,
-    packages.Error_Other: Kind.FAILED,
-}
+_WARM_UP = (
+    "1 + 1",
+    "x = [1, 2.5, 'a']\nprint(x)\nx",
+    "def f(n):\n    return {'n': n, 'more': (n, None, True)}\nf(2)",
+    "import math, json\njson.loads(json.dumps([math.pi]))",
+    "for i in range(3):\n    print(i)",
+    "1 / 0",
+)
+"""What programs do, in small."""
 
-
-def _fetch(name: str, version: str) -> dict[str, bytes]:
-    try:
-        return {file.path: file.data for file in packages.fetch(name, version)}
-    except Err as error:
-        kind = _FETCH_ERRORS[type(error.value)]
-        raise Refusal(kind, f"{name}=={version}: {error.value.value}") from None
+_ROUNDS = 20
+"""Python has adapted the code that calls run through by then."""
 
 
-def _releases(name: str) -> list[str]:
-    try:
-        return [release.version for release in packages.releases(name)]
-    except Err as error:
-        raise Refusal(_FETCH_ERRORS[type(error.value)], error.value.value) from None
+class _Build:
+    """The rest of the build, after what the runtime imports last: `random`, then `sys`."""
 
+    def __init__(self) -> None:
+        self._import, self._seed = builtins.__import__, random.seed
+        builtins.__import__ = self._watch
 
-def _session() -> Session:
-    standard = library.Library()
-    standard.take(_LIBRARY_FOLDER)
-    shelf.install(standard)
-    library.import_common()
-    loop.install()
-    output = Output()
-    output.catch_descriptors()
-    # What was true where the component is built is not where it runs.
-    os.environ.clear()
-    sys.path[:] = [_WORK_FOLDER]
-    return Session(Index(_fetch, _releases), output, _WORK_FOLDER)
+    def _watch(self, name: str, *rest: Any) -> ModuleType:
+        if name == "random":
+            # The runtime keeps this function for the first call. The session does it itself.
+            random.seed = int
+        elif name == "sys" and random.seed is int:
+            self.finish()
+        return self._import(name, *rest)
 
-
-_SESSION = _session()
-
-_OWN = {
-    name: module
-    for name, module in sys.modules.items()
-    if name.partition(".")[0] in ("app", "interpreter", "wit_world", "componentize_py_types")
-}
-"""The modules that the plugin is made of."""
-
-
-def _step_aside() -> None:
-    """Leaves the names of the plugin's modules to the code, which may have modules of its own."""
-    for name, module in _OWN.items():
-        if sys.modules.get(name) is module:
+    def finish(self) -> None:
+        """Makes the memory what it is to be."""
+        builtins.__import__, random.seed = self._import, self._seed
+        own = {name for name in sys.modules if name.partition(".")[0] in _OWN}
+        plugin.SESSION.leave_out(own)
+        for name in own:
             del sys.modules[name]
+        for rounds in _ROUNDS, 1, 1:
+            _run(_WARM_UP, rounds)
+            _TAKEN.append(image.fill_holes())
+        # What this leaves behind is what the first call finds.
+        _run(_WARM_UP[:1], 3)
+        gc.freeze()
 
 
-def _spec(tool: tools.Tool) -> types.ToolSpec:
-    hints = types.Hints(
-        read_only=None,
-        destructive=True,
-        idempotent=tool.is_idempotent or None,
-        open_world=False,
-        extra=None,
-    )
-    parameters, output = json.dumps(tool.parameters), json.dumps(tool.output)
-    return types.ToolSpec(tool.name, None, tool.description, parameters, output, hints, None)
+def _run(codes: tuple[str, ...], rounds: int) -> None:
+    """Runs code again and again, so that what is made at the first time is there."""
+    for _ in range(rounds):
+        for code in codes:
+            Tools().call_tool(None, "execute", json.dumps({"code": code}))
+    plugin.SESSION.rewind()
 
 
-class Tools(exports.Tools):
-    """What the host calls."""
+_LIBRARY = library.Library()
+_LIBRARY.take(_LIBRARY_FOLDER)
+shelf.install(_LIBRARY)
+library.import_common()
+loop.install()
+_TAKEN = [image.import_side_by_side(_MODULES)]
+"""Blocks of memory that stay taken."""
 
-    def list_tools(self) -> list[types.ToolSpec]:
-        """Lists the tools."""
-        return [_spec(tool) for tool in tools.TOOLS]
-
-    def call_tool(self, context: types.CallContext, name: str, arguments: str) -> types.ToolOutput:
-        """Runs one tool."""
-        _step_aside()
-        try:
-            data = tools.call(_SESSION, name, arguments)
-        except Refusal as refusal:
-            raise Err(_TOOL_ERRORS[refusal.kind](refusal.message)) from None
-        return types.ToolOutput(data, [], None, None)
+plugin = sys.modules["plugin"]
+Tools = plugin.Tools
+_Build()

@@ -61,6 +61,30 @@ fn each_session_has_an_interpreter_and_files_of_its_own() {
 }
 
 #[test]
+fn a_first_call_finds_nothing_of_the_build() {
+    let tools = host("");
+    let names = "[name for name in globals() if not name.startswith('__')]";
+    let modules = "import sys\nroots = {name.partition('.')[0] for name in sys.modules}\n\
+                   sorted(roots & {'app', 'plugin', 'interpreter', 'wit_world', \
+                   'componentize_py_types'})";
+    let lines = "import linecache\nlist(linecache.cache)";
+    for (code, want) in [(names, json!([])), (modules, json!([])), (lines, json!(["<call 3>"]))] {
+        let report = run(&tools, code);
+        assert_eq!(data(&report)["result"], want, "{code}: {report:?}");
+        tools.call("python.reset", &json!({}));
+    }
+}
+
+#[test]
+fn each_session_has_a_chance_of_its_own() {
+    let tools = host("");
+    let code = "import random\nrandom.random()";
+    let (one, other) = (run(&tools, code), run_in(&tools, "other", code));
+    assert!(data(&one)["result"].is_f64(), "{one:?}");
+    assert_ne!(data(&one)["result"], data(&other)["result"]);
+}
+
+#[test]
 fn a_reset_forgets_variables_and_keeps_files() {
     let tools = host("");
     run(&tools, "import json\nx = 1\njson.dumps = None\nopen('kept.txt', 'w').write('x')");
@@ -73,7 +97,7 @@ fn a_reset_forgets_variables_and_keeps_files() {
 #[test]
 fn a_module_of_the_conversation_may_be_called_like_one_of_the_plugin() {
     let tools = host("");
-    for name in ["app", "interpreter", "wit_world", "tools", "session"] {
+    for name in ["app", "plugin", "interpreter", "wit_world", "tools", "session"] {
         let module = json!({ "path": format!("{name}.py"), "content": "x = 7\n" });
         tools.call("sandbox-fs.write", &module);
         check(&tools, &format!("import {name}\n{name}.x"), &json!(7));

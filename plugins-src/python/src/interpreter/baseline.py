@@ -3,6 +3,7 @@
 import decimal
 import os
 import sys
+from collections.abc import Collection
 from types import ModuleType
 from typing import Any
 
@@ -33,6 +34,11 @@ class Baseline:
         decimal.setcontext(self._arithmetic.copy())
         os.environ.clear()
         os.environ.update(self._environ)
+
+    def leave_out(self, names: Collection[str]) -> None:
+        """Takes some modules for ones that were not there."""
+        for name in names:
+            self._modules.pop(name, None)
 
     def _restorable(self) -> list[tuple[str, ModuleType]]:
         return [

@@ -6,7 +6,7 @@ import gc
 import linecache
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from os import F_OK, access, chdir
 from types import ModuleType
 
@@ -84,6 +84,17 @@ class Session:
         self._begin()
         self._is_fresh = True
         self._go_home()
+
+    def leave_out(self, modules: Collection[str]) -> None:
+        """Lets a reset not bring back some modules."""
+        self._baseline.leave_out(modules)
+
+    def rewind(self) -> None:
+        """Makes this what it was before the first call."""
+        self.reset()
+        self._output.install()
+        self._output.take()
+        self._calls, self._is_awake = 0, False
 
     def _wake(self) -> None:
         """What a build can know of folders and chance is not true where the component runs."""
