@@ -37,18 +37,24 @@ const STAGING_PREFIX: &str = ".sallyport-staging-";
 /// Why a plugin was not installed or removed.
 #[derive(Debug, Error)]
 pub enum InstallationError {
-    /// The list of accepted plugins cannot be written, so nothing is changed.
+    /// The list of accepted plugins cannot be used, so nothing is changed.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// The list of accepted plugins cannot be written, and the plugin folder is changed.
-    #[error("{error}; and {} cannot be put back as it was: {undo_error}", path.display())]
+    /// Something failed when the plugin folder was changed already.
+    #[error(
+        "{error}; and {} cannot be put back as it was: {undo_error}{}",
+        path.display(),
+        kept_text(kept.as_deref())
+    )]
     NotUndone {
         /// What is installed, or was.
         path: PathBuf,
-        /// Why the list cannot be written.
-        error: LockError,
+        /// What failed.
+        error: Box<InstallationError>,
         /// Why the folder stays as it is.
         undo_error: io::Error,
+        /// Where the plugin is that was installed before, if there was one.
+        kept: Option<PathBuf>,
     },
     /// The source, or something in it, cannot be a plugin.
     #[error("{} {reason}", path.display())]
@@ -79,6 +85,11 @@ impl InstallationError {
         let path = path.to_owned();
         move |error| Self::File { action, path, error }
     }
+}
+
+/// Says where a plugin is that could not be put back.
+fn kept_text(kept: Option<&Path>) -> String {
+    kept.map_or_else(String::new, |kept| format!("; what was there is kept in {}", kept.display()))
 }
 
 /// A copy of a plugin that is not installed yet. It is removed when it is dropped.
@@ -134,29 +145,49 @@ impl StagedPlugin {
     ) -> Result<PathBuf, InstallationError> {
         let target = self.target(name);
         let is_replaced = target.symlink_metadata().is_ok();
-        self.put_in_place(&target, is_replaced)
-            .map_err(InstallationError::file("write", &target))?;
-        accept().map_err(|error| match self.take_back(&target, is_replaced) {
-            Ok(()) => InstallationError::Lock(error),
-            Err(undo_error) => {
-                InstallationError::NotUndone { path: target.clone(), error, undo_error }
-            }
-        })?;
-        // What is left of it is harmless, because no plugin is loaded from it.
-        let _ = self.staging.close();
-        Ok(target)
+        if let Err(error) = self.put_in_place(&target, is_replaced) {
+            let failure = InstallationError::file("write", &target)(error);
+            return Err(match target.symlink_metadata() {
+                Err(undo_error) if is_replaced => self.not_undone(target, failure, undo_error),
+                _ => failure,
+            });
+        }
+        let written =
+            sync_folder(&self.plugin_dir).map_err(InstallationError::file("write", &target));
+        let Err(failure) = written.and_then(|()| accept().map_err(InstallationError::Lock)) else {
+            // What is left of it is harmless, because no plugin is loaded from it.
+            let _ = self.staging.close();
+            return Ok(target);
+        };
+        Err(match self.take_back(&target, is_replaced) {
+            Ok(()) => failure,
+            Err(undo_error) if is_replaced => self.not_undone(target, failure, undo_error),
+            Err(undo_error) => InstallationError::NotUndone {
+                path: target,
+                error: Box::new(failure),
+                undo_error,
+                kept: None,
+            },
+        })
     }
 
-    /// A plugin that is replaced is in the staging folder then, and removed with it.
+    /// A plugin that is replaced is in the staging folder then.
     fn put_in_place(&self, target: &Path, is_replaced: bool) -> io::Result<()> {
         match is_replaced {
-            true => exchange_folders(&self.folder, target)?,
-            false => fs::rename(&self.folder, target)?,
+            true => exchange_folders(&self.folder, target),
+            false => fs::rename(&self.folder, target),
         }
-        sync_folder(&self.plugin_dir).inspect_err(|_| {
-            // The caller reports why.
-            let _ = self.take_back(target, is_replaced);
-        })
+    }
+
+    /// Keeps the staging folder, because the plugin that was replaced is in it and cannot be put back.
+    fn not_undone(
+        self,
+        path: PathBuf,
+        failure: InstallationError,
+        undo_error: io::Error,
+    ) -> InstallationError {
+        let kept = Some(self.staging.keep());
+        InstallationError::NotUndone { path, error: Box::new(failure), undo_error, kept }
     }
 
     /// Makes the plugin folder what it was before. It need not be on the disk at once: what comes
@@ -174,8 +205,8 @@ impl StagedPlugin {
 ///
 /// # Errors
 ///
-/// It cannot be removed, or `forget` fails. It stays then, unless the error says otherwise; of its
-/// files, some may be left in a place that no plugin is loaded from.
+/// It cannot be removed, or `forget` fails. It stays then, unless the error says otherwise. Once it is
+/// forgotten, some of its files may be left in a place that no plugin is loaded from.
 pub fn remove_plugin_files(
     installed: &Path,
     forget: impl FnOnce() -> Result<(), LockError>,
@@ -183,18 +214,57 @@ pub fn remove_plugin_files(
     let failed = || InstallationError::file("remove", installed);
     installed.symlink_metadata().map_err(failed())?;
     let plugin_dir = installed.parent().unwrap_or(Path::new("."));
-    let staging =
-        tempfile::Builder::new().prefix(STAGING_PREFIX).tempdir_in(plugin_dir).map_err(failed())?;
-    // No part of it is loaded while it is removed.
-    let aside = staging.path().join("removed");
-    fs::rename(installed, &aside).and_then(|()| sync_folder(plugin_dir)).map_err(failed())?;
-    forget().map_err(|error| match fs::rename(&aside, installed) {
-        Ok(()) => InstallationError::Lock(error),
-        Err(undo_error) => {
-            InstallationError::NotUndone { path: installed.to_owned(), error, undo_error }
+    let aside = PlaceAside::beside(installed, plugin_dir).map_err(failed())?;
+    fs::rename(installed, &aside.path).map_err(failed())?;
+    let written = sync_folder(plugin_dir).map_err(failed());
+    let Err(failure) = written.and_then(|()| forget().map_err(InstallationError::Lock)) else {
+        aside.discard();
+        return Ok(());
+    };
+    Err(match fs::rename(&aside.path, installed) {
+        Ok(()) => failure,
+        Err(undo_error) => InstallationError::NotUndone {
+            path: installed.to_owned(),
+            error: Box::new(failure),
+            undo_error,
+            kept: Some(aside.keep()),
+        },
+    })
+}
+
+/// Where a plugin is while it is removed. No part of it is loaded from there.
+struct PlaceAside {
+    path: PathBuf,
+    /// The folder that it is in. A file needs none, so it can be removed from a full disk.
+    staging: Option<TempDir>,
+}
+
+impl PlaceAside {
+    fn beside(installed: &Path, plugin_dir: &Path) -> io::Result<Self> {
+        if !installed.is_dir() {
+            let name = installed.file_name().unwrap_or_default().to_string_lossy();
+            let path = plugin_dir.join(format!("{STAGING_PREFIX}{name}.removed"));
+            return Ok(Self { path, staging: None });
         }
-    })?;
-    staging.close().map_err(failed())
+        let staging = tempfile::Builder::new().prefix(STAGING_PREFIX).tempdir_in(plugin_dir)?;
+        Ok(Self { path: staging.path().join("removed"), staging: Some(staging) })
+    }
+
+    /// Removes what is there. What is left of it is harmless, because no plugin is loaded from it.
+    fn discard(self) {
+        let _ = match self.staging {
+            Some(staging) => staging.close(),
+            None => fs::remove_file(&self.path),
+        };
+    }
+
+    /// Leaves it there, and returns where that is.
+    fn keep(self) -> PathBuf {
+        match self.staging {
+            Some(staging) => staging.keep(),
+            None => self.path,
+        }
+    }
 }
 
 /// Returns the entry of a plugin folder that a plugin's file belongs to: its folder, or the file

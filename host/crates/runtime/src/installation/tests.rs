@@ -81,13 +81,14 @@ fn an_installed_plugin_is_replaced_as_a_whole() {
     assert_eq!(names(&plugins.path().join("x")), ["plugin.toml", "x.wasm"]);
 }
 
+fn refuse() -> Result<(), LockError> {
+    let source = io::ErrorKind::StorageFull.into();
+    Err(LockError::File { path: "sallyport.lock".into(), source })
+}
+
 /// It was replaced all the same, and did not run any more.
 #[test]
 fn a_plugin_whose_acceptance_cannot_be_written_stays_as_it_was() {
-    let refuse = || -> Result<(), LockError> {
-        let source = io::ErrorKind::StorageFull.into();
-        Err(LockError::File { path: "sallyport.lock".into(), source })
-    };
     let (plugins, name) = (plugin_dir(), "x".parse().unwrap());
     let stage = |text: &str| {
         let source = source(&[("x.wasm", text)]);
@@ -102,6 +103,68 @@ fn a_plugin_whose_acceptance_cannot_be_written_stays_as_it_was() {
     check(stage("new").install(&name, refuse).map(drop), &["x"]);
     check(remove_plugin_files(&plugins.path().join("x"), refuse), &["x"]);
     assert_eq!(fs::read_to_string(plugins.path().join("x/x.wasm")).unwrap(), "old");
+}
+
+/// It was removed for good with the folder that it had been moved into.
+#[test]
+fn a_plugin_that_cannot_be_put_back_is_kept_and_its_place_is_named() {
+    let plugins = source(&[("x/x.wasm", "old"), ("y.wasm", "old")]);
+    // A folder with something in it cannot be replaced, and a file not by a folder.
+    let get_in_the_way = |path: &Path| {
+        fs::create_dir(path).unwrap();
+        fs::write(path.join("other"), "").unwrap();
+        refuse()
+    };
+    let check = |error: InstallationError, inside: &[&str]| {
+        let message = error.to_string();
+        let InstallationError::NotUndone { kept: Some(kept), .. } = error else {
+            panic!("{message}");
+        };
+        assert!(message.ends_with(&format!("is kept in {}", kept.display())), "{message}");
+        let file = inside.iter().fold(kept, |path, name| path.join(name));
+        assert_eq!(fs::read_to_string(file).unwrap(), "old");
+    };
+    let rows: [(&str, &[&str]); 2] = [("x", &["removed", "x.wasm"]), ("y.wasm", &[])];
+    for (name, inside) in rows {
+        let installed = plugins.path().join(name);
+        let error = remove_plugin_files(&installed, || get_in_the_way(&installed)).unwrap_err();
+        check(error, inside);
+    }
+    let (target, new) = (plugins.path().join("z"), source(&[("z.wasm", "new")]));
+    fs::create_dir(&target).unwrap();
+    fs::write(target.join("z.wasm"), "old").unwrap();
+    let staged = StagedPlugin::copy_plugin(new.path(), plugins.path()).unwrap();
+    let folder = staged.folder().to_owned();
+    let lose_the_new = || {
+        fs::remove_dir_all(&target).unwrap();
+        refuse()
+    };
+    let error = staged.install(&"z".parse().unwrap(), lose_the_new).unwrap_err();
+    check(error, &[folder.file_name().unwrap().to_str().unwrap(), "z.wasm"]);
+}
+
+/// A full disk kept the file that was to be removed from it.
+#[test]
+fn a_file_is_removed_without_a_folder_beside_it() {
+    let plugins = source(&[("y.wasm", "w")]);
+    let look = || {
+        assert_eq!(names(plugins.path()), [".sallyport-staging-y.wasm.removed"]);
+        Ok(())
+    };
+    remove_plugin_files(&plugins.path().join("y.wasm"), look).unwrap();
+    assert!(names(plugins.path()).is_empty());
+}
+
+/// The plugin was out of its place, and the command had failed all the same.
+#[test]
+fn what_is_left_of_a_removed_plugin_is_no_failure() {
+    let plugins = source(&[("x/x.wasm", "w")]);
+    let take_away = || {
+        let mut left = names(plugins.path());
+        fs::remove_dir_all(plugins.path().join(left.remove(0))).unwrap();
+        Ok(())
+    };
+    remove_plugin_files(&plugins.path().join("x"), take_away).unwrap();
 }
 
 #[test]
