@@ -6,7 +6,7 @@
 
 use std::{
     fs, io,
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     path::{Path, PathBuf},
 };
 
@@ -18,6 +18,7 @@ use thiserror::Error;
 
 use crate::{
     atomic_file::sync_folder,
+    clock::now_ms,
     lock::LockError,
     registry::{MANIFEST, is_wasm_file},
     script::DEFINITION_FILE,
@@ -33,6 +34,14 @@ const DEPTH_MAX: usize = 16;
 /// Start of the name of the folder that a plugin is copied into. It holds no plugin itself, so
 /// nothing loads what a killed installation left.
 const STAGING_PREFIX: &str = ".sallyport-staging-";
+
+/// Start of its name once it holds a plugin that cannot be put back. It stays until the user removes
+/// it.
+const KEPT_PREFIX: &str = ".sallyport-kept-";
+
+/// How long a staging folder stays when nothing in it changes. Nobody lets the question whether to
+/// install a plugin wait for a day.
+const STAGING_AGE_MAX_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Why a plugin was not installed or removed.
 #[derive(Debug, Error)]
@@ -112,6 +121,7 @@ impl StagedPlugin {
         let files = plugin_files(source)?;
         fs::create_dir_all(plugin_dir)
             .map_err(InstallationError::file("create the folder", plugin_dir))?;
+        remove_old_staging(plugin_dir, now_ms());
         let staging = tempfile::Builder::new()
             .prefix(STAGING_PREFIX)
             .tempdir_in(plugin_dir)
@@ -186,7 +196,7 @@ impl StagedPlugin {
         failure: InstallationError,
         undo_error: io::Error,
     ) -> InstallationError {
-        let kept = Some(self.staging.keep());
+        let kept = Some(keep_for_user(self.staging.keep()));
         InstallationError::NotUndone { path, error: Box::new(failure), undo_error, kept }
     }
 
@@ -214,6 +224,7 @@ pub fn remove_plugin_files(
     let failed = || InstallationError::file("remove", installed);
     installed.symlink_metadata().map_err(failed())?;
     let plugin_dir = installed.parent().unwrap_or(Path::new("."));
+    remove_old_staging(plugin_dir, now_ms());
     let aside = PlaceAside::beside(installed, plugin_dir).map_err(failed())?;
     fs::rename(installed, &aside.path).map_err(failed())?;
     let written = sync_folder(plugin_dir).map_err(failed());
@@ -260,9 +271,34 @@ impl PlaceAside {
 
     /// Leaves it there, and returns where that is.
     fn keep(self) -> PathBuf {
-        match self.staging {
-            Some(staging) => staging.keep(),
-            None => self.path,
+        keep_for_user(self.staging.map_or(self.path, TempDir::keep))
+    }
+}
+
+/// Gives something a name under which [`remove_old_staging`] leaves it. Returns where it is.
+fn keep_for_user(staging: PathBuf) -> PathBuf {
+    let name = staging.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.replacen(STAGING_PREFIX, KEPT_PREFIX, 1);
+    let kept = staging.with_file_name(name);
+    match fs::rename(&staging, &kept) {
+        Ok(()) => kept,
+        Err(_) => staging,
+    }
+}
+
+/// Removes what installations and removals that were killed have left. One that cannot be removed is
+/// harmless, because no plugin is loaded from it.
+fn remove_old_staging(plugin_dir: &Path, now_ms: u64) {
+    for entry in fs::read_dir(plugin_dir).into_iter().flatten().flatten() {
+        let is_staging = entry.file_name().to_string_lossy().starts_with(STAGING_PREFIX);
+        let Ok(data) = entry.metadata() else { continue };
+        // The time of the change counts, because a file keeps the time when it was written.
+        let changed_ms = u64::try_from(data.ctime()).unwrap_or_default().saturating_mul(1000);
+        if is_staging && now_ms.saturating_sub(changed_ms) > STAGING_AGE_MAX_MS {
+            let _ = match data.is_dir() {
+                true => fs::remove_dir_all(entry.path()),
+                false => fs::remove_file(entry.path()),
+            };
         }
     }
 }

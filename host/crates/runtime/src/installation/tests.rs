@@ -121,6 +121,7 @@ fn a_plugin_that_cannot_be_put_back_is_kept_and_its_place_is_named() {
             panic!("{message}");
         };
         assert!(message.ends_with(&format!("is kept in {}", kept.display())), "{message}");
+        remove_old_staging(plugins.path(), u64::MAX);
         let file = inside.iter().fold(kept, |path, name| path.join(name));
         assert_eq!(fs::read_to_string(file).unwrap(), "old");
     };
@@ -190,4 +191,20 @@ fn a_plugin_that_cannot_be_removed_stays_whole() {
     assert!(missing.to_string().starts_with("cannot remove"), "{missing}");
     remove_plugin_files(&plugins.path().join("x"), || Ok(())).unwrap();
     assert!(names(plugins.path()).is_empty());
+}
+
+/// They stayed for good.
+#[test]
+fn what_killed_installations_left_is_removed_after_a_day() {
+    let (day_ms, staged) = (STAGING_AGE_MAX_MS, ".sallyport-staging-a");
+    let plugins = source(&[
+        (".sallyport-staging-a/x/x.wasm", "w"),
+        (".sallyport-staging-y.wasm.removed", "w"),
+        (".sallyport-kept-b/x/x.wasm", "w"),
+        ("x/x.wasm", "w"),
+    ]);
+    remove_old_staging(plugins.path(), now_ms() + day_ms / 2);
+    assert!(names(plugins.path()).contains(&staged.to_owned()), "somebody may still use it");
+    remove_old_staging(plugins.path(), now_ms() + day_ms + 10_000);
+    assert_eq!(names(plugins.path()), [".sallyport-kept-b", "x"]);
 }
