@@ -22,7 +22,9 @@ const GROUP_MODE: u32 = 0o070;
 ///
 /// # Errors
 ///
-/// The folder cannot be written to, or the disk is full. The old file is unchanged.
+/// The folder cannot be written to, or the disk is full. The old file is unchanged, unless only the
+/// folder could not be synced: then the new file is there, and the old one may be back after a power
+/// loss.
 pub fn replace_file(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let folder = parent_folder(path);
     write_temp_file(folder, bytes, |_| Ok(mode))?.persist(path)?;
@@ -36,7 +38,7 @@ pub fn replace_file(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// The folder cannot be created or written to, or the disk is full. The old file is unchanged.
+/// As for [`replace_file`]; or the folder cannot be created.
 pub fn replace_user_file(path: &Path, text: &str) -> io::Result<()> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let folder = parent_folder(&path);

@@ -211,7 +211,7 @@ impl LockFile {
         let mut pins = read_lock_file(&self.path)?;
         let mut snapshots = read_snapshots(&self.snapshots);
         change(&mut pins, &mut snapshots);
-        write_lock_file(&self.path, &pins).map_err(failed)?;
+        check_written(write_lock_file(&self.path, &pins), &self.path, &pins).map_err(failed)?;
         write_snapshots(&self.snapshots, &snapshots);
         if !self.marker.exists() {
             // Without the marker, a later loss of the lock goes unnoticed; nothing else depends on
@@ -257,6 +257,16 @@ fn write_lock_file(path: &Path, pins: &Pins) -> io::Result<()> {
     let contents = LockFileContents { version: VERSION, plugin };
     let text = toml::to_string(&contents).map_err(io::Error::other)?;
     atomic_file::replace_file(path, [HEADER, &text].concat().as_bytes(), atomic_file::PRIVATE_MODE)
+}
+
+/// Returns the error of a write, unless the file says what was to be written: a file can be in place
+/// although its folder cannot be synced. If the power fails then, the plugins of the old list count as
+/// accepted, and none that is in the new one alone runs.
+fn check_written(result: io::Result<()>, path: &Path, pins: &Pins) -> io::Result<()> {
+    result.or_else(|error| match read_lock_file(path) {
+        Ok(present) if present == *pins => Ok(()),
+        _ => Err(error),
+    })
 }
 
 #[cfg(test)]

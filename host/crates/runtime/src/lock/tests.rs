@@ -175,3 +175,16 @@ fn the_accepted_version_is_kept_as_long_as_it_fits_the_lock() {
     lock.remove_plugin(&name()).unwrap();
     assert_eq!(kept(), None);
 }
+
+/// The plugin was taken back, and the list named it all the same.
+#[test]
+fn a_list_that_is_in_place_is_written_whatever_the_disk_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sallyport.lock");
+    let pins = Pins::from([(name(), agreed())]);
+    let failure = || Err(io::ErrorKind::StorageFull.into());
+    assert!(check_written(failure(), &path, &pins).is_err());
+    write_lock_file(&path, &pins).unwrap();
+    assert!(check_written(failure(), &path, &pins).is_ok());
+    assert!(check_written(failure(), &path, &Pins::new()).is_err());
+}
