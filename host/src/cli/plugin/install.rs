@@ -136,7 +136,9 @@ impl StagedCandidate {
         registry.shutdown().await;
         let lock = LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
         setup::record_policy_change(settings, name.as_str(), "installed and accepted", || {
-            staged.install(&name, || lock.accept_plugins([accepted])).map(drop)
+            // Until it is accepted, no other command may put anything else in its place.
+            let list = lock.begin_change()?;
+            staged.install(&name, || list.accept_plugins([accepted])).map(drop)
         })?;
         record_source(settings, &name, Some(&found.origin))?;
         out.print_line(&format!("Installed {name}."));
@@ -211,7 +213,8 @@ pub(super) async fn remove_plugin(
     }
     let lock = LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
     setup::record_policy_change(settings, name.as_str(), "removed", || {
-        remove_plugin_files(&installed, || lock.remove_plugin(name))
+        let list = lock.begin_change()?;
+        remove_plugin_files(&installed, || list.remove_plugin(name))
     })?;
     out.print_line(&format!("Removed {name}."));
     out.print_note(&format!(

@@ -85,7 +85,8 @@ pub enum PinComparison {
     Changed(Vec<String>),
 }
 
-/// The lock. Every change re-reads the file first, because other processes write to it too.
+/// The lock. Every change re-reads the file first, because other processes write to it too. One that
+/// belongs to a change of the plugin folder begins with [`begin_change`](Self::begin_change).
 #[derive(Debug)]
 pub struct LockFile {
     path: PathBuf,
@@ -154,12 +155,7 @@ impl LockFile {
         &self,
         plugins: impl IntoIterator<Item = AcceptedPlugin>,
     ) -> Result<(), LockError> {
-        self.update_file(|pins, snapshots| {
-            for AcceptedPlugin { name, pin, snapshot } in plugins {
-                pins.insert(name.clone(), pin);
-                snapshots.insert(name, snapshot);
-            }
-        })
+        self.begin_change()?.accept_plugins(plugins)
     }
 
     /// Accepts plugins like [`accept_plugins`](Self::accept_plugins), except those that another
@@ -175,7 +171,7 @@ impl LockFile {
     ) -> Result<BTreeMap<PluginName, Vec<String>>, LockError> {
         let compared = self.pins().clone();
         let mut changed = BTreeMap::new();
-        self.update_file(|pins, snapshots| {
+        self.begin_change()?.update_file(|pins, snapshots| {
             for AcceptedPlugin { name, pin, snapshot } in plugins {
                 let present = pins.get(&name).filter(|present| **present != pin);
                 match present.filter(|present| compared.get(&name) != Some(*present)) {
@@ -198,32 +194,120 @@ impl LockFile {
     ///
     /// The file cannot be read or written. No plugin was removed then.
     pub fn remove_plugin(&self, plugin: &PluginName) -> Result<(), LockError> {
+        self.begin_change()?.remove_plugin(plugin)
+    }
+
+    /// Waits until nobody else changes the file, and keeps others out until the result is dropped. In
+    /// between, change the file only through the result.
+    ///
+    /// # Errors
+    ///
+    /// The folder of the file cannot be created or opened.
+    pub fn begin_change(&self) -> Result<LockFileWriter<'_>, LockError> {
+        let write_lock = WriteLock::take(&self.path).map_err(|source| self.file_error(source))?;
+        Ok(LockFileWriter { lock: self, _write_lock: write_lock })
+    }
+
+    fn file_error(&self, source: io::Error) -> LockError {
+        LockError::File { path: self.path.clone(), source }
+    }
+
+    fn pins(&self) -> MutexGuard<'_, Pins> {
+        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The lock, while nobody else changes it. Whoever changes the plugin folder too holds it from before
+/// that, so that the two do not differ when two commands run at once.
+#[derive(Debug)]
+pub struct LockFileWriter<'l> {
+    lock: &'l LockFile,
+    _write_lock: WriteLock,
+}
+
+/// What the lock says about a plugin at one moment.
+#[derive(Debug)]
+pub struct LockFileEntry {
+    name: PluginName,
+    pin: Option<PluginPin>,
+    snapshot: Option<PluginSnapshot>,
+}
+
+impl LockFileWriter<'_> {
+    /// Accepts plugins as they are now.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or written. No plugin was accepted then.
+    pub fn accept_plugins(
+        &self,
+        plugins: impl IntoIterator<Item = AcceptedPlugin>,
+    ) -> Result<(), LockError> {
+        self.update_file(|pins, snapshots| {
+            for AcceptedPlugin { name, pin, snapshot } in plugins {
+                pins.insert(name.clone(), pin);
+                snapshots.insert(name, snapshot);
+            }
+        })
+    }
+
+    /// Removes a plugin.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or written. No plugin was removed then.
+    pub fn remove_plugin(&self, plugin: &PluginName) -> Result<(), LockError> {
         self.update_file(|pins, snapshots| {
             pins.remove(plugin);
             snapshots.remove(plugin);
         })
     }
 
-    fn update_file(&self, change: impl FnOnce(&mut Pins, &mut Snapshots)) -> Result<(), LockError> {
-        let failed = |source| LockError::File { path: self.path.clone(), source };
-        // Until the file is replaced, so that two processes do not overwrite each other's changes.
-        let _lock = WriteLock::take(&self.path).map_err(failed)?;
-        let mut pins = read_lock_file(&self.path)?;
-        let mut snapshots = read_snapshots(&self.snapshots);
-        change(&mut pins, &mut snapshots);
-        check_written(write_lock_file(&self.path, &pins), &self.path, &pins).map_err(failed)?;
-        write_snapshots(&self.snapshots, &snapshots);
-        if !self.marker.exists() {
-            // Without the marker, a later loss of the lock goes unnoticed; nothing else depends on
-            // it.
-            let _ = atomic_file::create_file(&self.marker, b"");
-        }
-        *self.pins() = pins;
-        Ok(())
+    /// Returns what the file says about a plugin.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    pub fn entry(&self, plugin: &PluginName) -> Result<LockFileEntry, LockError> {
+        let pin = read_lock_file(&self.lock.path)?.remove(plugin);
+        let snapshot = read_snapshots(&self.lock.snapshots).remove(plugin);
+        Ok(LockFileEntry { name: plugin.clone(), pin, snapshot })
     }
 
-    fn pins(&self) -> MutexGuard<'_, Pins> {
-        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Makes the file say again what it said about a plugin before.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or written. The plugin is then accepted as it was last accepted.
+    pub fn restore_entry(&self, entry: LockFileEntry) -> Result<(), LockError> {
+        let LockFileEntry { name, pin, snapshot } = entry;
+        self.update_file(|pins, snapshots| {
+            match pin {
+                Some(pin) => pins.insert(name.clone(), pin),
+                None => pins.remove(&name),
+            };
+            match snapshot {
+                Some(snapshot) => snapshots.insert(name, snapshot),
+                None => snapshots.remove(&name),
+            };
+        })
+    }
+
+    fn update_file(&self, change: impl FnOnce(&mut Pins, &mut Snapshots)) -> Result<(), LockError> {
+        let lock = self.lock;
+        let mut pins = read_lock_file(&lock.path)?;
+        let mut snapshots = read_snapshots(&lock.snapshots);
+        change(&mut pins, &mut snapshots);
+        check_written(write_lock_file(&lock.path, &pins), &lock.path, &pins)
+            .map_err(|source| lock.file_error(source))?;
+        write_snapshots(&lock.snapshots, &snapshots);
+        if !lock.marker.exists() {
+            // Without the marker, a later loss of the lock goes unnoticed; nothing else depends on
+            // it.
+            let _ = atomic_file::create_file(&lock.marker, b"");
+        }
+        *lock.pins() = pins;
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tests of the lock: the changes that it detects, and its file.
 
-use std::fs;
+use std::{fs, thread, time::Duration};
 
 use sallyport_contract::{ToolDescriptor, ToolHints};
 use sallyport_policy::Manifest;
@@ -187,4 +187,39 @@ fn a_list_that_is_in_place_is_written_whatever_the_disk_says() {
     write_lock_file(&path, &pins).unwrap();
     assert!(check_written(failure(), &path, &pins).is_ok());
     assert!(check_written(failure(), &path, &Pins::new()).is_err());
+}
+
+/// A plugin could be in place in the version of one command, and accepted in that of another.
+#[test]
+fn a_change_that_has_begun_keeps_others_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (lock_in(folder.path()), lock_in(folder.path()));
+    let list = first.begin_change().unwrap();
+    thread::scope(|scope| {
+        let other = scope.spawn(|| second.remove_plugin(&name()));
+        list.accept_plugins([accepted(name())]).unwrap();
+        thread::sleep(Duration::from_millis(50));
+        assert!(!other.is_finished());
+        drop(list);
+        other.join().unwrap().unwrap();
+    });
+    assert_eq!(lock_in(folder.path()).compare_plugin(&name(), &agreed()), PinComparison::New);
+}
+
+#[test]
+fn an_entry_can_be_made_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = lock_in(folder.path());
+    let newer = pin("1.0.1", "bb", ENV, &[]);
+    let now = || lock_in(folder.path()).compare_plugin(&name(), &agreed());
+    let list = lock.begin_change().unwrap();
+    for before in [PinComparison::New, PinComparison::Same] {
+        let entry = list.entry(&name()).unwrap();
+        list.accept_plugins([AcceptedPlugin { pin: newer.clone(), ..accepted(name()) }]).unwrap();
+        assert!(matches!(now(), PinComparison::Changed(_)));
+        list.restore_entry(entry).unwrap();
+        assert_eq!(now(), before);
+        list.accept_plugins([accepted(name())]).unwrap();
+    }
+    assert_eq!(lock_in(folder.path()).accepted_version(&name()), Some(accepted(name()).snapshot));
 }
