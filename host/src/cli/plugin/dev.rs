@@ -9,11 +9,12 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use sallyport_contract::{PluginName, text};
 use sallyport_plugin_build::{PluginProject, build_project};
 use sallyport_runtime::{
     config::HostSettings,
     installation::{InstallationError, StagedPlugin},
-    lock::LockFile,
+    lock::{LockError, LockFile},
     registry::PluginSelection,
 };
 
@@ -134,13 +135,28 @@ async fn accept_and_install(
     registry.shutdown().await;
     let lock = LockFile::read(&settings.paths.lock_file(), &settings.paths.state)?;
     setup::record_policy_change(settings, name.as_str(), "built, installed and accepted", || {
+        let list = lock.begin_change()?;
+        let before = list.entry(&name)?;
         // Accepted first, so that a chat which sees the new file finds it accepted.
-        lock.accept_plugins([accepted])?;
-        staged.install(&name, || Ok(()))?;
+        list.accept_plugins([accepted])?;
+        staged.install(&name, || Ok(())).inspect_err(|_| {
+            // What is still installed is the plugin that was accepted before.
+            if let Err(error) = list.restore_entry(before) {
+                print_unrestored(&name, &error, out);
+            }
+        })?;
         Ok::<(), InstallationError>(())
     })?;
     record_source(settings, &name, Some(&project.folder.display().to_string()))?;
     Ok(tools)
+}
+
+fn print_unrestored(name: &PluginName, error: &LockError, out: &CliOutput) {
+    let error = text::escape_line(&error.to_string());
+    out.print_warning(&format!(
+        "the installed {name} is disabled until you accept it again with `sallyport plugin accept \
+         {name}`: {error}"
+    ));
 }
 
 async fn run_cases(settings: &HostSettings, folder: &Path, out: &CliOutput) {
