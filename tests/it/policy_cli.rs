@@ -395,12 +395,23 @@ fn rules_and_limits_over_all_plugins_are_granted_explained_and_revoked() {
 fn the_rules_that_stay_are_named() {
     let home = home();
     let revoke = ["policy", "revoke", "weather", "--all", "--yes"];
-    let hint = "sallyport policy revoke weather --rule TOOL";
+    let hint = "sallyport policy revoke weather --rule \"*\"";
+    let edit = "edit the files at the lines that are named";
     let deny = "says deny to every call of weather.*";
-    home.run(&revoke).ended(0).remarks(&["These rules stay", "policy.toml:", deny, hint]);
+    let ran = home.run(&revoke).ended(0);
+    ran.remarks(&["These rules stay", "policy.toml:", deny, hint]).hides(&[edit]);
     assert!(policy(&home).contains("it sank"), "{}", policy(&home));
     let home = home.policy("[plugin.weather]\nenv = [\"TZ\"]\n");
     home.run(&revoke).ended(0).hides(&["These rules stay", hint]);
+    // The command that was named removed none of these.
+    let several = "sallyport policy revoke \"wea*\" --rule \"*\"";
+    let rules = "[plugin.weather]\nenv = ['TZ']\n[[rule]]\ntool = 'wea*.*'\ndecision = 'deny'\n";
+    let net = format!("[[rule]]\ntool = 'weather.*'\nnet = '{SEARCH}'\ndecision = 'deny'\n");
+    let home = home.policy(format!("{rules}{net}"));
+    let ran = home.run(&revoke).ended(0);
+    ran.remarks(&["These rules stay", several, "to remove the others", edit]).hides(&[hint]);
+    home.run(&["policy", "revoke", "wea*", "--rule", "*", "--yes"]).ended(0);
+    assert_eq!(policy(&home).trim(), net.trim());
 }
 
 /// What the walls keep from a program only the program knows; the advice is the host's.

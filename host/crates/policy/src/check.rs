@@ -164,6 +164,14 @@ impl Policy {
         })
     }
 
+    /// The tools of the rules that name a plugin, of those that are about calls and about all users.
+    pub fn call_rule_tools(&self, plugin: &PluginName) -> BTreeSet<String> {
+        let is_about_calls = |rule: &&PolicyRule| rule.net.is_none() && rule.page.is_none();
+        let rules = self.rules().iter().filter(is_about_calls);
+        let naming = rules.filter(|rule| rule.tools.names_plugin(plugin));
+        naming.map(|rule| rule.tools.to_string()).collect()
+    }
+
     /// The subject of a rule, if no entry of its plugin ever permits that subject.
     fn unreachable_subject(&self, rule: &PolicyRule) -> Option<String> {
         let tables = self.plugin_tables().map(|tables| &tables.effective);

@@ -1,5 +1,7 @@
 //! `sallyport policy revoke`: removes one grant of a plugin, or all of them.
 
+use std::collections::BTreeSet;
+
 use sallyport_contract::PluginName;
 use sallyport_policy::edit::{self, RemovalTarget, RuleRemovalTarget};
 use sallyport_runtime::{
@@ -8,7 +10,7 @@ use sallyport_runtime::{
 };
 
 use super::{
-    PluginTarget,
+    PluginTarget, WILDCARD,
     args::RevokeArgs,
     change::{PolicyChangeRequest, change_policy},
 };
@@ -41,8 +43,13 @@ pub(super) fn run_revoke_command(
                 |text| edit::revoke_grant(text, plugin, &target),
                 out,
             )?;
-            if is_written && target == RemovalTarget::Plugin {
-                print_remaining_rules(settings, plugin, out)?;
+            if is_written
+                && target == RemovalTarget::Plugin
+                && let Err(failure) = print_remaining_rules(settings, plugin, out)
+            {
+                // What was asked for is done.
+                let message = &failure.message;
+                out.print_warning(&format!("the rules that stay cannot be named: {message}"));
             }
         }
         (None, PluginTarget::Several(_), RemovalTarget::Limit(key))
@@ -78,10 +85,44 @@ fn print_remaining_rules(
         return Ok(());
     }
     out.print_note(&format!("These rules stay:\n  {}", rules.join("\n  ")));
-    out.print_hint(&format!(
-        "to remove one of your own: sallyport policy revoke {plugin} --rule TOOL"
-    ));
+    let (without, commands) = remove_call_rules(text, policy.call_rule_tools(plugin));
+    for command in &commands {
+        out.print_hint(&format!("to remove one of your own: {command}"));
+    }
+    let others = policy_store::parse_proposed_policy(&settings.policy, &without)?;
+    if others.rules_naming(plugin).next().is_some() {
+        let which = if commands.is_empty() { "them" } else { "the others" };
+        out.print_hint(&format!("to remove {which}, edit the files at the lines that are named"));
+    }
     Ok(())
+}
+
+/// Removes the rules about calls of some tools from the user's policy. Returns the rest, and the
+/// commands that do the same.
+fn remove_call_rules(mut text: String, tools: BTreeSet<String>) -> (String, Vec<String>) {
+    let mut commands = Vec::new();
+    for tool in tools {
+        let command = removal_command(&tool);
+        let target = RuleRemovalTarget { tool, net: None, page: None, decision: None };
+        // A rule of another file is not in the text.
+        let (Some(command), Ok(without)) = (command, edit::remove_rule(&text, &target)) else {
+            continue;
+        };
+        commands.push(command);
+        text = without;
+    }
+    (text, commands)
+}
+
+/// The command that removes the rules about calls of these tools, for a shell.
+fn removal_command(tools: &str) -> Option<String> {
+    // Plugin names contain no dot; tool names may.
+    let (plugin, tool) = tools.split_once('.')?;
+    let [plugin, tool] = [plugin, tool].map(|word| match word.contains(WILDCARD) {
+        true => format!("\"{word}\""),
+        false => word.to_owned(),
+    });
+    Some(format!("sallyport policy revoke {plugin} --rule {tool}"))
 }
 
 fn rule_target(plugin_target: &PluginTarget, args: &RevokeArgs) -> Option<RuleRemovalTarget> {

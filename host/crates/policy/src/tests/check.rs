@@ -205,6 +205,10 @@ fn the_rules_that_name_a_plugin_are_told() {
     assert_eq!(naming("weather"), want);
     assert_eq!(naming("mail"), ["policy.toml:10 says deny to every call of mail.*"]);
     assert_eq!(naming("other"), [""; 0]);
+    // Those about requests or a group are not among them.
+    let tools = |plugin: &str| Vec::from_iter(policy.call_rule_tools(&plugin.parse().unwrap()));
+    assert_eq!(tools("weather"), ["wea*.*", "weather.get"]);
+    assert_eq!(tools("mail"), ["mail.*"]);
 }
 
 #[test]
