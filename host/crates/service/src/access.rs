@@ -9,13 +9,12 @@ use axum::{
 };
 use http::{HeaderMap, Method, header};
 use sallyport_http_server::single_header_value;
-use sallyport_runtime::clock::now_ms;
 
 use crate::{
-    browser_login::{LoginBasis, check_same_site, find_login, forget_login},
-    caller::{Credential, RequestCaller},
+    browser_login::{check_same_site, find_login, forget_login},
+    caller::RequestCaller,
     problem::{Problem, ProblemKind},
-    role::{ServiceUser, UserRole},
+    role::UserRole,
     service::Service,
     token_file::hash_token,
 };
@@ -29,25 +28,10 @@ pub(crate) enum RouteAccess {
     Role(UserRole),
 }
 
-impl Credential {
-    /// The user that it belongs to, if it is valid at this moment.
-    fn find_user(&self, service: &Service) -> Option<ServiceUser> {
-        match self {
-            Self::Token(hash) => service.tokens.find_user_of_hash(hash),
-            Self::Login(hash) => match service.logins.basis(hash, now_ms())? {
-                LoginBasis::Token(hash) => service.tokens.find_user_of_hash(&hash),
-                LoginBasis::SignOn { user, .. } => {
-                    service.tokens.admits(&user.name).then_some(user)
-                }
-            },
-        }
-    }
-}
-
 impl RequestCaller {
     /// Whether the token, or the log-in with what it stands for, is still valid.
     pub(crate) fn is_valid(&self, service: &Service) -> bool {
-        self.credential.find_user(service).as_ref() == Some(&self.user)
+        self.is_still_shown(&service.tokens, &service.logins)
     }
 }
 
@@ -89,7 +73,8 @@ fn find_caller(
     let caller = match find_login(&service.names, headers) {
         Some(login_hash) if !headers.contains_key(header::AUTHORIZATION) => {
             check_same_site(method, headers)?;
-            caller_of(service, Credential::Login(login_hash)).ok_or_else(|| {
+            let caller = RequestCaller::from_login(login_hash, &service.tokens, &service.logins);
+            caller.ok_or_else(|| {
                 forget_login(&service.logins, &service.names, headers);
                 let problem = Problem::new(ProblemKind::Unauthorized, "the log-in has ended");
                 problem.with_detail("log in again at /console")
@@ -102,11 +87,6 @@ fn find_caller(
         return Err(Problem::new(ProblemKind::RoleMissing, title));
     }
     Ok(caller)
-}
-
-fn caller_of(service: &Service, credential: Credential) -> Option<RequestCaller> {
-    let user = credential.find_user(service)?;
-    Some(RequestCaller { user, credential })
 }
 
 /// The caller whom a token names.
@@ -123,7 +103,8 @@ pub(crate) fn caller_of_token(
         problem.with_detail("send it as `Authorization: Bearer TOKEN`")
     })?;
     let unknown = || Problem::new(ProblemKind::Unauthorized, "the token is not valid");
-    caller_of(service, Credential::Token(hash_token(token))).ok_or_else(unknown)
+    let caller = RequestCaller::from_token(hash_token(token), &service.tokens, &service.logins);
+    caller.ok_or_else(unknown)
 }
 
 /// The token of a request. A request with several has none, because it is not clear which counts.
