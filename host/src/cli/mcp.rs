@@ -178,7 +178,7 @@ async fn serve(
     Ok(match end {
         ConnectionEnd::ClosedByClient => ExitStatus::Done,
         ConnectionEnd::Stopped => signals.exit_status(),
-        ConnectionEnd::NotStarted(error) => {
+        ConnectionEnd::Failed(error) => {
             let message = format!("cannot serve the client: {error}");
             let failure = CommandFailure::new(ExitStatus::Failed, message);
             return Err(failure.with_hint("raise the limits of threads and open files (ulimit)"));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{asking_home, reason};
+use super::{asking_home, reason, records};
 use crate::support::{McpClient, patience::until};
 
 fn forms() -> Value {
@@ -129,4 +129,27 @@ fn a_question_ends_with_its_call() {
     assert!(result["content"][0]["text"].as_str().unwrap().contains("the user said no"));
     assert_eq!(client.close(), 0);
     home.run(&["audit", "show"]).ended(0).answers(&["cancelled while waiting for an approval"]);
+}
+
+/// The question was dropped before its call, which then went on as if no user were connected.
+#[test]
+fn a_call_that_was_cancelled_during_its_question_was_recorded_as_denied() {
+    let home = asking_home();
+    let mut client = McpClient::greeted(&home, &[], &forms());
+    let params = json!({ "name": "hostile__echo", "arguments": { "text": "hi" } });
+    let mut asked = Vec::new();
+    for _ in 0..12 {
+        let id = client.request("tools/call", &params);
+        let question = client
+            .message(|one| one["method"] == "elicitation/create" && !asked.contains(&one["id"]));
+        asked.push(question["id"].clone());
+        client.cancel(id);
+    }
+    // One more is open when the client leaves.
+    client.request("tools/call", &params);
+    client.message(|one| one["method"] == "elicitation/create" && !asked.contains(&one["id"]));
+    assert_eq!(client.close(), 0);
+    let decisions = records(&home, "decision");
+    let decided: Vec<_> = decisions.iter().map(|one| (&one["decision"], &one["outcome"])).collect();
+    assert_eq!(decided, vec![(&json!("ask"), &json!("cancelled")); 13]);
 }

@@ -204,17 +204,19 @@ impl McpConnection {
         answers: &Option<InputResponses>,
     ) -> Result<ServedCall, ErrorData> {
         let gone = "this call no longer waits for an answer; make it again";
-        let (call, question) = self
+        // Together, so that the call is dropped before its question.
+        let parked = self
             .server
             .take_parked_call(state)
             .ok_or_else(|| ErrorData::invalid_params(gone, None))?;
-        let requested = call.requested();
+        let requested = parked.0.requested();
         if requested.tool != *tool || requested.arguments != arguments {
             let message = "the answer belongs to another call, which is cancelled";
             return Err(ErrorData::invalid_params(message, None));
         }
         let form = answers.as_ref().and_then(|forms| forms.get(QUESTION_KEY));
         let form = form.and_then(|form| serde_json::from_value::<ElicitResult>(form.clone()).ok());
+        let (call, question) = parked;
         let answer = form.map_or(ApprovalAnswer::No { reason: None }, |form| {
             approval::answer_from_form(&form, &question.request)
         });
@@ -239,12 +241,16 @@ impl McpConnection {
     /// The same until a deadline. Returns a call that runs by then.
     async fn drive_before(
         &self,
-        mut call: ServedCall,
+        call: ServedCall,
         context: &RequestContext<RoleServer>,
         deadline: impl Future<Output = ()>,
     ) -> Result<CallTurn, Box<ServedCall>> {
         let mut progress = ProgressReporter::new(context);
         let mut deadline = pin!(deadline);
+        // Of what is dropped with this future, the call comes first. If its question were dropped
+        // before it, it would go on as if no user were connected.
+        let mut answering;
+        let mut call = call;
         loop {
             let step = tokio::select! {
                 step = progress.report_during("running", call.next_step()) => step,
@@ -262,8 +268,8 @@ impl McpConnection {
                     progress.report("waiting for an approval".to_owned()).await;
                     match question_way(context) {
                         QuestionWay::Request => {
-                            let answering = Box::pin(self.ask_client(question, &context.peer));
-                            progress.report_during(ASKING, answering).await;
+                            answering = Box::pin(self.ask_client(question, &context.peer));
+                            progress.report_during(ASKING, &mut answering).await;
                         }
                         QuestionWay::InputRequired => match self.park_call(call, question) {
                             Ok(result) => return Ok(CallTurn::NeedsInput(result)),
@@ -406,9 +412,11 @@ impl McpConnection {
         let cancelled = || ErrorData::internal_error("the call was cancelled", None);
         async move {
             tokio::select! {
-                done = part => Ok(done),
+                // What is cancelled before it begins does not begin.
+                biased;
                 () = context.ct.cancelled() => Err(cancelled()),
                 () = self.server.stop_token().cancelled() => Err(cancelled()),
+                done = part => Ok(done),
             }
         }
     }

@@ -15,6 +15,7 @@ use std::{
 
 use futures::FutureExt;
 use rmcp::{service::serve_server_with_ct, transport::stdio_pipes};
+use socket2::{SockRef, Type};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::UnixStream,
@@ -43,8 +44,8 @@ pub enum ConnectionEnd {
     ClosedByClient,
     /// The program was asked to stop.
     Stopped,
-    /// The system did not allow the thread that serves the client.
-    NotStarted(io::Error),
+    /// The system does not allow the thread that serves the client, or that thread has panicked.
+    Failed(io::Error),
     /// The output cannot be written, although the client has not closed it.
     OutputFailed(io::Error),
 }
@@ -62,17 +63,17 @@ pub async fn serve_stdio(server: Arc<McpServer>, stop: impl Future<Output = ()>)
     let serving = abandoned.clone().run_until_cancelled_owned(serving).map(drop);
     let mut serving = match run_on_own_thread(serving).await {
         Ok(serving) => serving,
-        Err(error) => return ConnectionEnd::NotStarted(error),
+        Err(error) => return ConnectionEnd::Failed(error),
     };
     let why = tokio::select! {
         // Stop at the first look if both have happened.
         biased;
         () = stop => ConnectionEnd::Stopped,
         () = end.wait() => {
-            let _ = tokio::time::timeout(CALLS_AFTER_INPUT, &mut serving).await;
-            ConnectionEnd::ClosedByClient
+            let served = tokio::time::timeout(CALLS_AFTER_INPUT, &mut serving).await;
+            closed_or_failed(served.unwrap_or(Ok(())))
         }
-        _ = &mut serving => ConnectionEnd::ClosedByClient,
+        served = &mut serving => closed_or_failed(served),
     };
     server.stop().await;
     closing.cancel();
@@ -82,6 +83,12 @@ pub async fn serve_stdio(server: Arc<McpServer>, stop: impl Future<Output = ()>)
     }
     server.host().registry().end_session(&session_id).await;
     end.take_write_error().map_or(why, ConnectionEnd::OutputFailed)
+}
+
+/// The end of a connection whose thread has ended. It says so, unless it has panicked.
+fn closed_or_failed(served: Result<(), oneshot::error::RecvError>) -> ConnectionEnd {
+    let panicked = || io::Error::other("its thread has panicked");
+    served.map_or_else(|_| ConnectionEnd::Failed(panicked()), |()| ConnectionEnd::ClosedByClient)
 }
 
 /// Runs a future on a thread with a runtime of its own. The receiver hears when it has ended.
@@ -119,7 +126,7 @@ async fn run_on_own_thread(
 async fn serve_client(connection: McpConnection, end: TransportEnd, closing: CancellationToken) {
     let leftovers = Arc::clone(connection.server().leftovers());
     match open_sockets() {
-        Ok((input, output)) => {
+        Ok((input, output, _restored)) => {
             let transport = LineTransport::new(input, output, end, leftovers);
             serve_transport(connection, transport, closing).await;
         }
@@ -145,30 +152,46 @@ async fn serve_transport<R, W>(
     }
 }
 
+/// Makes sockets wait again that the caller of the program shares, when it is dropped.
+struct RestoredSockets(Vec<std::os::unix::net::UnixStream>);
+
+impl Drop for RestoredSockets {
+    fn drop(&mut self) {
+        for socket in &self.0 {
+            // Whoever writes to it next is told if that fails.
+            let _ = socket.set_nonblocking(false);
+        }
+    }
+}
+
 /// Returns standard input and output as the sockets that they are.
 ///
 /// # Errors
 ///
-/// One of them is something else, or standard error is the same: a write to it must wait.
-fn open_sockets() -> io::Result<(UnixStream, UnixStream)> {
+/// One of them is something else, or standard error is the same: a write to it must wait. Nor is a
+/// socket of packets taken, because reading a part of what it has seems to empty it.
+fn open_sockets() -> io::Result<(UnixStream, UnixStream, RestoredSockets)> {
     let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
     let file_number = |fd: BorrowedFd| {
         let metadata = File::from(fd.try_clone_to_owned()?).metadata()?;
         io::Result::Ok((metadata.dev(), metadata.ino()))
     };
     let number_of_stderr = file_number(stderr.as_fd()).ok();
-    let socket = |fd: BorrowedFd| {
-        if number_of_stderr == Some(file_number(fd)?) {
-            return Err(io::Error::from(io::ErrorKind::ResourceBusy));
+    let refused = || io::Error::from(io::ErrorKind::Unsupported);
+    let mut restored = RestoredSockets(Vec::new());
+    let mut socket = |fd: BorrowedFd| {
+        let kind = SockRef::from(&fd);
+        if number_of_stderr == Some(file_number(fd)?) || kind.r#type()? != Type::STREAM {
+            return Err(refused());
         }
         let socket = std::os::unix::net::UnixStream::from(fd.try_clone_to_owned()?);
         socket.local_addr()?;
-        Ok(socket)
-    };
-    let sockets = [socket(stdin.as_fd())?, socket(stdout.as_fd())?];
-    for socket in &sockets {
+        if !kind.nonblocking()? {
+            restored.0.push(socket.try_clone()?);
+        }
         socket.set_nonblocking(true)?;
-    }
-    let [input, output] = sockets;
-    Ok((UnixStream::from_std(input)?, UnixStream::from_std(output)?))
+        UnixStream::from_std(socket)
+    };
+    let (input, output) = (socket(stdin.as_fd())?, socket(stdout.as_fd())?);
+    Ok((input, output, restored))
 }

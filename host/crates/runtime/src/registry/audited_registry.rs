@@ -183,7 +183,9 @@ impl AuditedRegistry {
                     AuditRecord { decision, answer, ..record.with_report(report) }
                 }
             };
-            if let Err(error) = self.write_record(record).await {
+            guard.record = Some(record);
+            if let Err(error) = self.write_record(&mut guard.record).await {
+                guard.record = None;
                 decision = Err(Box::new(unrecorded_call_report(&error)));
             }
         }
@@ -200,7 +202,7 @@ impl AuditedRegistry {
 
     /// After a failure, the write is tried again and waited for, and so is a busy disk that is
     /// thousands of records behind.
-    async fn write_record(&self, record: AuditRecord) -> Result<(), AuditError> {
+    async fn write_record(&self, record: &mut Option<AuditRecord>) -> Result<(), AuditError> {
         with_write_timeout(self.log.append_when_possible(record)).await
     }
 
@@ -231,8 +233,8 @@ async fn with_write_timeout(
     written.unwrap_or(Err(AuditError::TimedOut { records: 1, waited: DURABLE_TIME_MAX }))
 }
 
-/// A pending decision. If it is dropped, it records a cancelled approval: a decision waits only for
-/// the user's answer.
+/// A pending decision. If it is dropped, it records that the call was cancelled: while the user was
+/// asked, or while the record of the decision waited to be taken.
 struct DecisionRecordGuard<'a> {
     log: &'a AuditLog,
     record: Option<AuditRecord>,
@@ -241,10 +243,15 @@ struct DecisionRecordGuard<'a> {
 impl Drop for DecisionRecordGuard<'_> {
     fn drop(&mut self) {
         let Some(record) = self.record.take() else { return };
-        self.log.append_completed(AuditRecord {
-            decision: Some(Decision::Ask),
-            message: Some(UNANSWERED.to_owned()),
-            ..record.with_report(&CallReport::from(Outcome::Cancelled))
+        let decision = record.decision;
+        let cancelled = record.with_report(&CallReport::from(Outcome::Cancelled));
+        self.log.append_completed(match decision {
+            Some(_) => cancelled,
+            None => AuditRecord {
+                decision: Some(Decision::Ask),
+                message: Some(UNANSWERED.to_owned()),
+                ..cancelled
+            },
         });
     }
 }

@@ -150,12 +150,16 @@ impl AuditLog {
     }
 
     /// Accepts a record as soon as that is possible: after a failure, it makes the thread try again,
-    /// and if too many records are waiting, it waits until those are on the disk.
+    /// and if too many records are waiting, it waits until those are on the disk. The record stays
+    /// with the caller until it is accepted, so a caller that stops waiting still has it.
     ///
     /// # Errors
     ///
     /// The audit cannot be written. The record is not accepted then.
-    pub async fn append_when_possible(&self, record: AuditRecord) -> Result<(), AuditError> {
+    pub async fn append_when_possible(
+        &self,
+        record: &mut Option<AuditRecord>,
+    ) -> Result<(), AuditError> {
         let must_wait = {
             let state = self.shared.lock_state();
             state.has_failed() || state.is_full()
@@ -167,8 +171,8 @@ impl AuditLog {
             return Err(failure);
         }
         // Not bounded: all who have waited may enter, and those are no more than calls that run.
-        let item = WriteQueueItem { record: Some(record.into()), on_durable: None };
-        self.shared.enqueue_item(item, false)
+        let record = record.take().map(QueuedRecord::from);
+        self.shared.enqueue_item(WriteQueueItem { record, on_durable: None }, false)
     }
 
     /// Accepts the record of something that has already happened, and keeps it until it can be

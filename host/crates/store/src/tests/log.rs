@@ -171,8 +171,12 @@ fn a_record_was_refused_because_the_disk_was_busy_for_a_moment() {
     let holder = Connection::open(fixture.path().join(FILE)).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
     while log.append(record(1)).is_ok() {}
-    let mut appended = pin!(log.append_when_possible(record(2)));
+    let mut late = Some(record(2));
     let mut context = Context::from_waker(Waker::noop());
+    // One who stops waiting still has the record.
+    assert!(pin!(log.append_when_possible(&mut late)).poll(&mut context).is_pending());
+    assert!(late.is_some());
+    let mut appended = pin!(log.append_when_possible(&mut late));
     assert!(appended.as_mut().poll(&mut context).is_pending());
     holder.execute_batch("ROLLBACK").unwrap();
     wait(appended).unwrap();
@@ -193,11 +197,11 @@ fn a_failure_with_a_full_queue_was_never_tried_again() {
         fs::create_dir(&head).unwrap();
         assert!(wait(log.commit(record(2))).is_err());
         (0..4096).for_each(|number| log.append_completed(record(number)));
-        assert!(wait(log.append_when_possible(record(3))).is_err());
+        assert!(wait(log.append_when_possible(&mut Some(record(3)))).is_err());
         fs::remove_dir(&head).unwrap();
     };
     fail_with_full_queue();
-    wait(log.append_when_possible(record(4))).unwrap();
+    wait(log.append_when_possible(&mut Some(record(4)))).unwrap();
     log.flush(PATIENCE).unwrap();
     fail_with_full_queue();
     while let Err(error) = log.commit_within(record(5), PATIENCE) {
