@@ -26,6 +26,7 @@ mod metrics;
 mod open_sessions;
 mod openapi;
 mod origin;
+mod peer_address;
 mod pending_return;
 mod pending_sign_ins;
 mod plugins;

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service as _;
 
 use crate::{
-    browser_login::PeerAddress,
+    peer_address::PeerAddress,
     routes::router,
     service::{Service, ServiceParts},
 };

@@ -24,10 +24,6 @@ const ADDRESSES_MAX: usize = 1024;
 /// Bits of an IPv6 address that tell networks apart. The rest is the client's own choice.
 const IPV6_NETWORK_BITS: u32 = 64;
 
-/// The address of the other side of the connection.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PeerAddress(pub(crate) IpAddr);
-
 /// The failures of a minute by address.
 #[derive(Debug, Default)]
 pub(crate) struct LoginAttempts(Mutex<HashMap<IpAddr, Vec<u64>>>);

@@ -7,7 +7,7 @@ mod same_site;
 
 use http::HeaderMap;
 
-pub(crate) use attempts::{BLOCKED_SECONDS, LoginAttempts, PeerAddress};
+pub(crate) use attempts::{BLOCKED_SECONDS, LoginAttempts};
 pub(crate) use cookie::{CONNECT_COOKIE, LOGIN_COOKIE, SIGN_ON_COOKIE};
 pub(crate) use logins::{ConsoleLogins, LoginBasis};
 pub(crate) use same_site::check_same_site;

@@ -12,10 +12,9 @@ use sallyport_runtime::clock::now_ms;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    browser_login::{
-        BLOCKED_SECONDS, LOGIN_COOKIE, LoginBasis, PeerAddress, check_same_site, forget_login,
-    },
+    browser_login::{BLOCKED_SECONDS, LOGIN_COOKIE, LoginBasis, check_same_site, forget_login},
     caller::RequestCaller,
+    peer_address::PeerAddress,
     problem::{Problem, ProblemKind},
     request_body::{JsonBody, JsonReply},
     role::{ServiceUser, UserRole},

@@ -21,8 +21,9 @@ use super::{
     sign_on_page,
 };
 use crate::{
-    browser_login::{LoginBasis, PeerAddress, SIGN_ON_COOKIE, check_same_site},
+    browser_login::{LoginBasis, SIGN_ON_COOKIE, check_same_site},
     origin::named_host,
+    peer_address::PeerAddress,
     problem::{Problem, ProblemKind},
     request_body::JsonReply,
     service::Service,
