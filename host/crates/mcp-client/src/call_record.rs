@@ -1,8 +1,10 @@
 //! What happens during a call besides its answer.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use sallyport_contract::text;
+
+use crate::mutex::lock;
 
 /// Most remarks, and most questions, that are noted. A server that causes more is not heard any more.
 pub(crate) const REMARKS_MAX: usize = 20;
@@ -59,8 +61,4 @@ impl CallRecord {
             questions.push(AskedQuestion { what, answer });
         }
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

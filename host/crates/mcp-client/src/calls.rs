@@ -17,7 +17,10 @@ use std::sync::{
 use sallyport_contract::{BoxFuture, FormQuestion};
 use serde_json::{Map, Value};
 
-use crate::call_record::{CallRecord, REMARKS_MAX, lock};
+use crate::{
+    call_record::{CallRecord, REMARKS_MAX},
+    mutex::lock,
+};
 
 /// Asks the user of a call what its server wants to know.
 pub trait CallQuestions: Send + Sync {

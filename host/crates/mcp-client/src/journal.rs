@@ -8,7 +8,7 @@ use std::sync::{
 use sallyport_contract::text;
 use tokio_util::sync::CancellationToken;
 
-use crate::{call_record::lock, calls::ConnectionCalls};
+use crate::{calls::ConnectionCalls, mutex::lock};
 
 /// Removes secrets from a text of a server. It is applied before a text is cut, because a cut inside a
 /// secret would hide the rest of it from every later look.

@@ -17,6 +17,7 @@ mod error;
 mod http_messages;
 mod journal;
 pub mod lines;
+mod mutex;
 mod questions;
 mod requests;
 mod tool;
