@@ -51,11 +51,17 @@ pub(crate) fn draw_flame_graph(args: &[String]) -> Result<()> {
 /// Has cargo run the soak under perf, with the names of functions in it.
 fn take_samples(seconds: &str, samples: &Path) -> Result<()> {
     let host = host_target()?.replace('-', "_").to_uppercase();
+    let samples = samples.to_str().context("the path of the repository is no text")?;
+    // cargo splits the runner at blanks, and knows no quotes.
+    ensure!(
+        !samples.contains(char::is_whitespace),
+        "{samples} has a blank, with which cargo cannot start perf; move the repository"
+    );
     let runner = [
         "perf record --quiet --call-graph dwarf,16384 --freq",
         FREQUENCY,
         "--output",
-        samples.to_str().context("the path of the repository is no text")?,
+        samples,
         "--",
     ];
     let mut command = cargo_command();
