@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     sallyport_process::run_if_stage()
-        .or_else(sallyport_sandbox::compile::run_as_worker)
+        .or_else(sallyport_sandbox::run_as_worker)
         .or_else(sallyport_sandbox::run_as_queue)
         .or_else(sallyport_plugin_build::run_if_compiler)
         .unwrap_or_else(sallyport::cli::main)

@@ -50,7 +50,7 @@ impl ChatModel for ScriptedChatModel {
 
 fn main() -> ExitCode {
     // The host starts this program again to compile plugins. Such a process does nothing else.
-    let hidden = sallyport_sandbox::compile::run_as_worker();
+    let hidden = sallyport_sandbox::run_as_worker();
     hidden.or_else(sallyport_sandbox::run_as_queue).unwrap_or_else(|| match run_example() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -75,7 +75,7 @@ pub use authorizer::{
 };
 pub use cache::CacheStatistics;
 pub use call_slots::{CallSlot, CallSlotError, CallSlots};
-pub use compile::Compiler;
+pub use compile::{Compiler, run_as_worker};
 pub use component::{COMPONENT_BYTES_MAX, ComponentFile};
 pub use embedded_manifest::read_embedded_manifest;
 pub use error::LoadError;
