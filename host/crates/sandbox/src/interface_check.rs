@@ -1,5 +1,5 @@
 //! Refuses components that can never be what they are loaded as, by the names of their imports and
-//! exports, before anything is compiled.
+//! exports, before anything is compiled. The imports that need a request are those of `import_check`.
 
 use sallyport_policy::{Manifest, PluginRole};
 

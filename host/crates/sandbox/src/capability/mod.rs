@@ -1,5 +1,6 @@
 //! The capabilities that the plugin contract adds to WASI, one file each: the host's side of an
-//! interface in `wit/`, implemented on [`HostCall`].
+//! interface in `wit/`, implemented on [`HostCall`]. Next to them are the standard streams of guests
+//! (`stdio`) and of programs (`program_stdio`).
 //!
 //! All of them treat a call that is not allowed alike, whether the grant or the role is missing or
 //! the user says no: the refusal is recorded with the text that lifts it, and nothing else happens.

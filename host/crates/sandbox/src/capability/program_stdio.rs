@@ -1,4 +1,6 @@
-//! The standard streams of a plugin that is a program: they are captured for its result.
+//! The streams of a program as WASI's standard streams: what it reads and prints goes through them
+//! into its [`ProgramStreams`], which keep it and make the result. They are here because what it
+//! prints on standard error is in the log too, which stands above the links of a run.
 
 use bytes::Bytes;
 use tokio::io::AsyncWrite;

@@ -1,5 +1,6 @@
-//! The streams of a plugin that is a program: its arguments on standard input, its result on
-//! standard output, and messages about a failure on standard error.
+//! What a run of a program reads and prints: its arguments, and what is kept of its standard output,
+//! which is the result, and of its standard error, which tells of a failure. `capability` makes WASI
+//! streams of it.
 
 use std::sync::{Arc, Mutex};
 
