@@ -1,4 +1,4 @@
-//! Refusals for the code that opens files and dials addresses.
+//! Refusals of all that a plugin uses: files, addresses, capabilities, pages and secrets.
 //!
 //! Each states what was refused, why, and the change to the policy that would allow it, if there is
 //! one.

@@ -47,8 +47,8 @@ pub(crate) fn current_pipeline() -> Option<&'static Pipeline> {
     PIPELINE.get()
 }
 
-/// Begins the export, and returns whether this was the first call. A later one changes the redactor
-/// only.
+/// Begins the export, and returns whether there was none yet when it began. A later call changes the
+/// redactor only. Of two calls at the same moment both may return true.
 pub(crate) fn begin_export(parts: TelemetryParts) -> std::io::Result<bool> {
     if let Some(pipeline) = PIPELINE.get() {
         *pipeline.redact.write().unwrap_or_else(PoisonError::into_inner) = parts.redact;

@@ -2,8 +2,8 @@
 //! plugin shows.
 //!
 //! They differ only in the participants: the source of input, the display, and the answers to
-//! questions. [`cast`] finds the plugins and binds their granted addresses before anything starts.
-//! [`floor`] runs the session from its first event to its last. A UI draws on the [`canvas`].
+//! questions. [`participants`] finds the plugins and binds their granted addresses before anything starts.
+//! [`attended_session`] runs the session from its first event to its last. A UI draws on the [`terminal_surface`].
 
 mod args;
 mod attended_session;

@@ -28,7 +28,8 @@ use super::{
 /// Matches any characters in a pattern, and alone every plugin or every tool.
 const WILDCARD: &str = "*";
 
-/// Runs the command. `learn` starts other commands, each with its own settings and threads.
+/// Runs the command. `learn` starts other commands, each with its own settings and threads. It is
+/// `policy_learn`, given from outside because those commands stand above this one.
 pub(super) fn run_policy_command(
     flags: &ConfigFlags,
     args: &PolicyArgs,

@@ -3,7 +3,7 @@
 //! Tools come with any JSON Schema, models write anything into a call, and every provider refuses
 //! some of both. One refused definition fails the whole request, and one refused call fails every
 //! later request. So both are fitted first: a schema that the provider would refuse is rewritten in
-//! a plainer form ([`plain`]), properties with refused names are renamed in requests and restored
+//! a plainer form ([`schema_rewrite`]), properties with refused names are renamed in requests and restored
 //! in answers ([`names`]), and the calls of the conversation are repaired ([`history`]). A plainer
 //! form may be looser than the schema because the gate still validates against the full schema.
 

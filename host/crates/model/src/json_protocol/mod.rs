@@ -6,7 +6,7 @@
 //! second answer cannot be read either, it becomes a plain reply.
 //!
 //! Suggested reading order: `prompt` (the instructions), `answer` (the whole answer), `scanner`
-//! (the answer while it arrives), `stage` (the text that the user sees).
+//! (the answer while it arrives), `visible_reply` (the text that the user sees).
 
 mod answer;
 mod prompt;

@@ -5,7 +5,8 @@
 //! suits a first try without a key, demonstrations and tests. It reads simple English and never
 //! acts on a guess: a sentence with an unused word calls nothing.
 //!
-//! Suggested reading order: `language`, `sentence`, `tool`, `decide`, `params`, `fill`, `phrase`.
+//! Suggested reading order: `language`, `sentence`, `tool`, `matching`, `params`,
+//! `argument_extraction`, `result_text`.
 
 mod argument_extraction;
 mod help;

@@ -6,7 +6,8 @@ use sallyport_contract::{PluginName, PolicyFix};
 
 use super::{CapabilityAddition, CapabilityTable};
 
-/// The policy for one plugin, as its capabilities see it.
+/// The policy for one plugin, as its capabilities see it. `PolicyContext` implements it in `fix`,
+/// because its tables have capabilities in them and so stand above this module.
 pub(crate) trait CapabilityContext: fmt::Debug + Send + Sync {
     /// The plugin.
     fn plugin(&self) -> &PluginName;

@@ -255,7 +255,8 @@ impl GrantedEntries<'_> {
 pub(crate) struct CapabilityHolder<'g, 'd> {
     pub(crate) plugin: &'g PluginName,
     pub(crate) capabilities: &'g EffectiveCapabilities,
-    /// Returns the refusal of an action that requires a capability.
+    /// Returns the refusal of an action that requires a capability. It is `Grant::deny_capability` in
+    /// `denial`, which stands above this module because it tells refusals of every kind.
     pub(crate) deny: &'d dyn Fn(Capability, &str) -> Denial,
 }
 

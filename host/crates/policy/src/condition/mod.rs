@@ -2,9 +2,9 @@
 //!
 //! Conditions are written in CEL, the Common Expression Language. A policy file may be untrusted
 //! and the arguments always come from a model, so the cost of a condition is bounded at every
-//! stage. Its text is short. Its nesting is checked before it is parsed ([`levels`]), and its names
-//! and types when the file is read ([`kinds`]). The work on the actual arguments is estimated
-//! before it is done ([`work`]).
+//! stage. Its text is short. Its nesting is checked before it is parsed ([`nesting`]), and its names
+//! and types when the file is read ([`type_check`]). The work on the actual arguments is estimated
+//! before it is done ([`cost`]).
 //!
 //! A condition sees three variables: `args`, the call's arguments; `context`, texts about the
 //! origin of the call; `grants`, the plugin's grants.

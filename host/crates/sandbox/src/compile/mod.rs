@@ -3,7 +3,7 @@
 //! A component is untrusted input, and a compiler is a large program that can be made to work for
 //! hours, to fill the memory, and perhaps to do what its input commands. So the bytes go to a
 //! *worker*: this same program, started again with a hidden first argument. The worker drops every
-//! privilege that it does not need before it reads the first byte (`walls`), compiles, and replies
+//! privilege that it does not need before it reads the first byte (`isolation`), compiles, and replies
 //! on its standard output (`reply`). The process that wants the code watches the worker and finally
 //! kills it (`process`).
 //!

@@ -4,12 +4,12 @@
 //!
 //! 1. [`rebuild_url`](sallyport_policy::rebuild_url): the URL is rebuilt from its parts. User
 //!    names, odd hosts and addresses that are not in their plain form are refused.
-//! 2. [`pass`]: the current grant is asked for scheme, host, port, method and path. Then a rule or
+//! 2. [`request_check`]: the current grant is asked for scheme, host, port, method and path. Then a rule or
 //!    the user has to allow the request, while the guest's clock is paused. Then the grant is asked
 //!    again, as it may have changed in the meantime.
 //! 3. [`secret`]: a request with a secret in its URL or headers is refused, and its body is cut off
 //!    before a secret in it is complete ([`outgoing`]).
-//! 4. [`account`]: requests are counted, and bodies while they pass.
+//! 4. [`http_usage`]: requests are counted, and bodies while they pass.
 //! 5. [`dial`]: our own [`resolver`] resolves the host name, and every address is checked against
 //!    the grant. The checked address is the one that is dialled, without a second lookup. A
 //!    [`proxy`] is used only if the policy names one.
@@ -20,9 +20,9 @@
 //!    decoded, and secrets that a server echoes are removed.
 //!
 //! A request that a service refuses with 401 is sent once more with a renewed token of the account
-//! ([`repeat`]). Each step has a timeout ([`patience`]). Redirects are returned to the guest, unless its policy
-//! lets the host follow some ([`redirect`]). The host keeps no cookies, and no two requests share a
-//! connection.
+//! ([`repeat`]). Each step has a timeout ([`timeouts`]). Redirects are returned to the guest, unless
+//! its policy lets the host follow some ([`redirect`]). The host keeps no cookies, and no two
+//! requests share a connection.
 
 mod coding;
 mod dial;

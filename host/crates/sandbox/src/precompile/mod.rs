@@ -58,7 +58,7 @@ impl Sandbox {
         })
     }
 
-    /// Compiles components in parallel and waits up to `patience` for them.
+    /// Compiles components in parallel and waits up to `time_max` for them.
     ///
     /// A process that outlives this one finishes the remaining components in the background; a
     /// later start finds them in the cache. Without a cache folder, this process compiles them

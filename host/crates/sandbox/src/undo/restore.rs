@@ -140,7 +140,9 @@ impl UndoHistory {
     }
 }
 
-/// Makes a change of an open folder while nobody else changes it.
+/// Makes a change of an open folder while nobody else changes it. It is
+/// `FolderUsageTable::change_folder` of `files`, which stands above this module because it records
+/// here what its changes replace.
 type FolderChanger<'a> = dyn Fn(&OwnedFd, &dyn Fn() -> io::Result<()>) -> io::Result<()> + 'a;
 
 /// Puts paths of a step back. Returns those that failed, each with the reason. A step of which
