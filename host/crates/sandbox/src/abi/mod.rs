@@ -5,6 +5,7 @@
 
 pub(crate) mod command;
 pub(crate) mod dynamic;
+mod export_errors;
 pub(crate) mod http;
 mod tool_list;
 mod v0_1;
@@ -13,7 +14,6 @@ use std::{future::ready, sync::Arc};
 
 use sallyport_contract::{
     AdmittedCall, CallFailure, PromptQuery, ResourceQuery, ToolOutput, services::TimerFiring,
-    text::escape_excerpt,
 };
 use sallyport_policy::{PluginLimits, PluginRole};
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,6 @@ pub(crate) use self::{
 use crate::{
     ComponentFile, LoadError,
     dynamic::docs::PackageDocs,
-    error::NO_EXPORTS,
     guest::Guest,
     role_data::{
         GenerationRequest, GuidePersona, ListenerReply, ListenerSignal, ProviderAnswer,
@@ -43,12 +42,6 @@ const PACKAGE_PREFIX: &str = "sallyport:plugin/";
 
 /// The namespace of interfaces that the host calls in ways of its own, or not at all.
 const WASI_PREFIX: &str = "wasi:";
-
-/// Most exports that an error message names.
-const EXPORTS_SHOWN: usize = 20;
-
-/// Longest name of an export in an error message, in characters. A name may have 100 KB.
-const EXPORT_CHARS_MAX: usize = 120;
 
 /// An interface that a component may export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -294,36 +287,6 @@ fn truncate_text(mut text: String, bytes_max: u64) -> String {
     let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
     text.truncate(text.floor_char_boundary(bytes_max));
     text
-}
-
-impl LoadError {
-    /// The error for a component whose exports lack one that the host needs.
-    pub(crate) fn missing_export(
-        file: &ComponentFile,
-        exports: &[String],
-        export: &'static str,
-        wanted: &'static str,
-    ) -> Self {
-        let (path, found) = (file.path().to_owned(), format_exports(exports));
-        Self::MissingExport { path, export, found, wanted }
-    }
-
-    /// The error for a component that has one of our interfaces with other types.
-    pub(crate) fn mismatch(file: &ComponentFile, error: &wasmtime::Error) -> Self {
-        Self::InterfaceMismatch { path: file.path().to_owned(), message: format!("{error:#}") }
-    }
-}
-
-/// Lists exports for an error message: those of our package, or all of them if the component has
-/// none of ours.
-fn format_exports(all: &[String]) -> String {
-    let is_ours = |name: &&String| name.starts_with(PACKAGE_PREFIX);
-    let has_ours = all.iter().any(|name| is_ours(&name));
-    let names = all.iter().filter(|name| !has_ours || is_ours(name));
-    let more = names.clone().count().saturating_sub(EXPORTS_SHOWN);
-    let shown = names.take(EXPORTS_SHOWN).map(|name| escape_excerpt(name, EXPORT_CHARS_MAX));
-    let shown: Vec<String> = shown.chain((more > 0).then(|| format!("{more} more"))).collect();
-    if shown.is_empty() { NO_EXPORTS.to_owned() } else { shown.join(", ") }
 }
 
 /// The names of a component's exports.
