@@ -1,13 +1,13 @@
 //! Refuses components that can never be what they are loaded as, by the names of their imports and
-//! exports, before anything is compiled. The imports that need a request are those of `import_check`.
+//! exports, before anything is compiled. The imports that need a request are those of `power_imports`.
 
 use sallyport_policy::{Manifest, PluginRole};
 
 use crate::{
     ComponentFile, LoadError,
     abi::{self, PluginExport},
-    import_check,
     interface::ComponentInterface,
+    power_imports,
 };
 
 impl ComponentInterface {
@@ -34,7 +34,7 @@ impl ComponentInterface {
                 export.newest_interface_name(),
             ));
         }
-        import_check::check_imports(self, file, manifest)
+        power_imports::check_imports(self, file, manifest)
     }
 
     /// Refuses a component that is not a program.

@@ -23,9 +23,9 @@ use crate::{
     cache::METADATA_BYTES_MAX,
     capability::SharedPluginState,
     dynamic::docs::PackageDocs,
-    import_check,
     interface::ComponentInterface,
     plugin::PreparedPlugin,
+    power_imports,
     run::{self, RunStopReason},
     run_body::RunBody,
     run_context::RunContext,
@@ -93,7 +93,7 @@ impl ComponentMetadata {
     /// The imports that reach nothing because the manifest does not request them, one sentence
     /// each.
     pub fn unrequested_imports(&self, manifest: &Manifest) -> Vec<String> {
-        let unrequested = import_check::unrequested_imports(&self.interface.imports, manifest);
+        let unrequested = power_imports::unrequested_imports(&self.interface.imports, manifest);
         let sentence = |(import, request): (&str, &str)| {
             format!(
                 "it imports {import}, which reaches nothing: its manifest does not request {request}"
@@ -186,7 +186,8 @@ impl Sandbox {
         // The manifest may have changed since the metadata was cached.
         if let Some(metadata) = cached.filter(|metadata| metadata.has_roles(&manifest.roles)) {
             return Some(
-                import_check::check_imports(&metadata.interface, file, manifest).map(|()| metadata),
+                power_imports::check_imports(&metadata.interface, file, manifest)
+                    .map(|()| metadata),
             );
         }
         let interface = ComponentInterface::from_component_file(file);

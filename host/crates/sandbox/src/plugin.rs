@@ -31,11 +31,11 @@ use crate::{
     dynamic::docs::PackageDocs,
     grant,
     guest::Guest,
-    import_check,
     instance_pool::{InstanceInfo, InstanceLease, InstancePool},
     interface::ComponentInterface,
     linked_plugin::LinkedPlugin,
     pooled_plugin::PooledPlugin,
+    power_imports,
     prepared_instances::PreparedInstances,
     rate_limiter::MinuteRateLimiter,
     role_links::RoleLinks,
@@ -172,7 +172,7 @@ fn link_component(
     let engine = sandbox.get_or_create_engine()?;
     let component = sandbox.cache.load_or_compile(&engine.wasm, file)?;
     let interface = ComponentInterface::from_compiled(&component);
-    import_check::check_imports(&interface, file, manifest)?;
+    power_imports::check_imports(&interface, file, manifest)?;
     let pre = engine.linker.instantiate_pre(&component).map_err(|error| {
         let names = format!("{:#}", error);
         LoadError::UnknownImports { path: file.path().to_owned(), names }
