@@ -89,9 +89,7 @@ fn measure_calls(command: Command, figures: &mut ServerFigures) -> Result<()> {
         server.call()?;
     }
     for _ in 0..CALLS {
-        let begin = Instant::now();
-        server.call()?;
-        figures.calls.push(begin.elapsed());
+        figures.calls.push(server.call()?);
     }
     thread::sleep(REST);
     figures.resident_bytes = resident_bytes(&server.child)?;
@@ -138,34 +136,40 @@ impl EchoServer {
         let hello =
             json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         server.request("initialize", &hello)?;
-        server.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
+        let initialized = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        server.send(&format!("{initialized}\n"))?;
         Ok(server)
     }
 
-    /// Calls the tool once.
-    fn call(&mut self) -> Result<()> {
+    /// Calls the tool once. The time is that of the server: from the request to the answer, without
+    /// what this client does with JSON before and after.
+    fn call(&mut self) -> Result<Duration> {
         let params = json!({ "name": "echo", "arguments": { "text": "hello" } });
-        let answer = self.request("tools/call", &params)?;
+        let (answer, time) = self.request("tools/call", &params)?;
         ensure!(answer["result"]["content"][0]["text"] == "hello", "the answer is {answer}");
-        Ok(())
+        Ok(time)
     }
 
-    fn request(&mut self, method: &str, params: &Value) -> Result<Value> {
+    fn request(&mut self, method: &str, params: &Value) -> Result<(Value, Duration)> {
         self.next_id += 1;
         let id = self.next_id;
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))?;
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let line = format!("{request}\n");
+        let begin = Instant::now();
+        self.send(&line)?;
         loop {
             let mut line = String::new();
             ensure!(self.output.read_line(&mut line)? > 0, "the server has ended");
+            let time = begin.elapsed();
             let message: Value = serde_json::from_str(&line)?;
             if message["id"] == id {
-                return Ok(message);
+                return Ok((message, time));
             }
         }
     }
 
-    fn send(&mut self, message: &Value) -> Result<()> {
-        self.input.write_all(format!("{message}\n").as_bytes())?;
+    fn send(&mut self, line: &str) -> Result<()> {
+        self.input.write_all(line.as_bytes())?;
         Ok(self.input.flush()?)
     }
 }
