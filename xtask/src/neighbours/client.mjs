@@ -29,6 +29,16 @@ const expected = {
   test_error_handling: (r) => r.isError && text(r) === "This tool intentionally returns an error for testing",
   test_tool_with_progress: (r) => text(r) === "Reported three times.",
   echo: (r) => text(r) === "hello",
+  greet: (r) => text(r) === "Hello, Ada!",
+  slow_compute: (r) => text(r) === "Computed it.",
+  failing_job: (r) => r.isError && text(r) === "This job intentionally fails",
+  protocol_error_job: (r) => r.isError && text(r) === "the plugin panicked",
+};
+
+const given = {
+  echo: { text: "hello" },
+  greet: { name: "Ada" },
+  slow_compute: { seconds: 1, label: "it" },
 };
 
 async function drive(way, transport) {
@@ -44,10 +54,9 @@ async function drive(way, transport) {
   await client.connect(transport);
 
   const { tools } = await client.listTools();
-  row(`${way} lists the tools`, tools.length === 15, tools.map((tool) => tool.name).join(" "));
+  row(`${way} lists the tools`, tools.length === 19, tools.map((tool) => tool.name).join(" "));
   for (const { name } of tools.filter((tool) => tool.name !== "test_until_cancelled")) {
-    const args = name === "echo" ? { text: "hello" } : {};
-    const result = await client.callTool({ name, arguments: args });
+    const result = await client.callTool({ name, arguments: given[name] ?? {} });
     const check = expected[name] ?? ((r) => text(r) === "Approved." && questions.at(-1)?.includes(name));
     row(`${way} calls ${name}`, check(result), kinds(result));
   }
@@ -72,7 +81,7 @@ async function drive(way, transport) {
 
   const { resources } = await client.listResources();
   const { resourceTemplates } = await client.listResourceTemplates();
-  row(`${way} lists resources`, resources.length === 2 && resourceTemplates.length === 1);
+  row(`${way} lists resources`, resources.length === 5 && resourceTemplates.length === 1);
   const read = await client.readResource({ uri: "test://template/7/data" });
   row(`${way} reads a resource`, JSON.parse(read.contents[0].text).id === "7", read.contents[0].text);
   const missing = await client.readResource({ uri: "test://nothing" }).then(() => "it was read", (error) => error);

@@ -22,6 +22,16 @@ EXPECTED = {
     "test_error_handling": "This tool intentionally returns an error for testing",
     "test_tool_with_progress": "Reported three times.",
     "echo": "hello",
+    "greet": "Hello, Ada!",
+    "slow_compute": "Computed it.",
+    "failing_job": "This job intentionally fails",
+    "protocol_error_job": "the plugin panicked",
+}
+
+GIVEN = {
+    "echo": {"text": "hello"},
+    "greet": {"name": "Ada"},
+    "slow_compute": {"seconds": 1, "label": "it"},
 }
 
 KINDS = {
@@ -81,16 +91,15 @@ async def drive(way, read, write):
     async with ClientSession(read, write, elicitation_callback=approve) as session:
         await session.initialize()
         tools = (await session.list_tools()).tools
-        row(f"{way} lists the tools", len(tools) == 15, " ".join(tool.name for tool in tools))
+        row(f"{way} lists the tools", len(tools) == 19, " ".join(tool.name for tool in tools))
         for tool in tools:
             if tool.name != "test_until_cancelled":
-                arguments = {"text": "hello"} if tool.name == "echo" else {}
-                result = await session.call_tool(tool.name, arguments)
+                result = await session.call_tool(tool.name, GIVEN.get(tool.name, {}))
                 row(f"{way} calls {tool.name}", is_expected(tool.name, result), kinds(result))
         await follow_progress(way, session)
         await cancel_a_call(way, session)
         resources = (await session.list_resources()).resources
-        row(f"{way} lists resources", len(resources) == 2)
+        row(f"{way} lists resources", len(resources) == 5)
         contents = (await session.read_resource("test://template/7/data")).contents
         row(f"{way} reads a resource", json.loads(contents[0].text)["id"] == "7", contents[0].text)
         arguments = {"arg1": "a", "arg2": "b"}
